@@ -46,9 +46,7 @@ def certify(folder: Path, made: Mapping[str, Any], seeds: Mapping[str, Any]) -> 
         )
     names = _outputs(folder)
     if not names:
-        raise OutputError(
-            f"cannot certify {folder}: no outputs are there; run figures --all --output {folder} first"
-        )
+        raise OutputError(f"cannot certify {folder}: no outputs are there; run figures --all --output {folder} first")
     document = {"made": dict(made), "seeds": dict(seeds), "outputs": []}
     link, left = _first(document["made"], document["seeds"]), _MOST_BYTES
     for name in names:
@@ -86,9 +84,7 @@ def check(path: Path) -> list[str]:
     except StoreError as error:
         raise InputError(f"cannot read the certificate: {error}") from None
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise InputError(
-            f"{path} is no certificate; `tcpdynamics figures --certificate` writes one"
-        ) from None
+        raise InputError(f"{path} is no certificate; `tcpdynamics figures --certificate` writes one") from None
     if not 1 <= len(rows) <= _MOST:
         raise InputError(f"{path} is no certificate: it must list 1 to {_MOST:,} files, got {len(rows):,}")
     wrong, left = [], _MOST_BYTES
@@ -111,9 +107,7 @@ def check(path: Path) -> list[str]:
                 if there != content:
                     wrong.append(f"{shown(name)}: has other content than when it was certified")
     listed = {name for name, _, _ in rows}
-    wrong += [
-        f"{shown(name)}: is not in the certificate" for name in _outputs(path.parent) if name not in listed
-    ]
+    wrong += [f"{shown(name)}: is not in the certificate" for name in _outputs(path.parent) if name not in listed]
     return wrong
 
 

@@ -106,12 +106,7 @@ FAMILIES = {
     ),
     "logistic": Family(
         "One flow under logistic control.",
-        {
-            "continuous": "Logistic",
-            "delayed": "LogisticDelayed",
-            "map": "LogisticMap",
-            "held": "LogisticAckClocked",
-        },
+        {"continuous": "Logistic", "delayed": "LogisticDelayed", "map": "LogisticMap", "held": "LogisticAckClocked"},
         "continuous",
         {"": "delayed"},
     ),
@@ -506,9 +501,7 @@ class _Words:
             whole = (chain or row["integer"]) and values[0] == int(values[0])
             return int(values[0]) if whole else values[0]
         if chain and row["integer"]:
-            raise InputError(
-                f"{label} takes one whole number, got {shown(texts[0])}; each value is another chain"
-            )
+            raise InputError(f"{label} takes one whole number, got {shown(texts[0])}; each value is another chain")
         if not chain and len(set(values)) < len(values):
             twice = next(v for v in values if values.count(v) > 1)
             raise InputError(f"{label} gives {twice:g} more than once; give each value once")
@@ -521,9 +514,7 @@ class _Words:
         label = f"`{row['name']}`"
         if not hasattr(self.cls, "_each") or row["integer"]:
             raise InputError(f"{label} appears {len(texts)} times; give a range or a comma list")
-        return per_flow(
-            [x for text in texts for x in quantities.read_numbers(label, text, row["unit"], 1, size)]
-        )
+        return per_flow([x for text in texts for x in quantities.read_numbers(label, text, row["unit"], 1, size)])
 
     def _foreign(self, key: str, texts: Sequence[str]) -> list[str]:
         """A parameter of other readings is refused; one delay that a reading does not have is worth a note only."""

@@ -33,13 +33,7 @@ MAX_DRAWN = 1_000_000
 
 
 def check_outputs(
-    paths: Sequence[Path],
-    points: int,
-    swept: int,
-    most_swept: int,
-    in_json: bool,
-    what: str,
-    force: bool = False,
+    paths: Sequence[Path], points: int, swept: int, most_swept: int, in_json: bool, what: str, force: bool = False
 ) -> Path | None:
     """Refuse what cannot be written before anything is computed; the store among the paths, if there is one.
 
@@ -218,9 +212,7 @@ def add_outside(result: xr.Dataset, chosen: Chosen) -> xr.Dataset:
     if chosen.outside:
         full = {k: chosen.swept[k] for k in chosen.outside}
         codes = {k: v for k, v in _OUTSIDE.items() if k in result}
-        others = {
-            str(k): 0 for k, v in result.data_vars.items() if v.dtype.kind in "iub" and k not in _OUTSIDE
-        }
+        others = {str(k): 0 for k, v in result.data_vars.items() if v.dtype.kind in "iub" and k not in _OUTSIDE}
         attrs = {k: v.attrs for k, v in result.coords.items()}
         result = result.reindex(full, fill_value=others | codes)
         for name, values in attrs.items():
@@ -260,12 +252,7 @@ def label_axes(result: xr.Dataset, chosen: Chosen) -> xr.Dataset:
 
 
 def solve_to_store(
-    path: Path,
-    target: Swept,
-    solver: Solver,
-    chosen: Chosen,
-    progress: Callable[[float], None],
-    **settings: object,
+    path: Path, target: Swept, solver: Solver, chosen: Chosen, progress: Callable[[float], None], **settings: object
 ) -> xr.Dataset:
     """Solve block by block to a store, where an interrupted run resumes; `progress` gets the share that is done."""
     from tcpdynamics.solvers import sweep, sweep_of

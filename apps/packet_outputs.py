@@ -86,11 +86,7 @@ def as_json(result: xr.Dataset) -> dict[str, Any]:
     return document | {
         "coordinates": {k: v for k, v in coordinates.items() if k not in RECORDINGS},
         "results": {
-            str(name): {
-                "dims": list(v.dims),
-                "units": v.attrs.get("units", "1"),
-                "values": finite(v.values.tolist()),
-            }
+            str(name): {"dims": list(v.dims), "units": v.attrs.get("units", "1"), "values": finite(v.values.tolist())}
             for name, v in variables.items()
         },
     }
@@ -138,9 +134,7 @@ def rows(result: xr.Dataset, scenario: Scenario) -> Iterator[tuple[str, xr.DataA
         timeouts_in_all=result.timeouts.sum("flow"),
     ).assign(goodput(result, scenario).data_vars)
     if "leaps" in result:
-        result = result.assign(
-            leaps_in_all=result.leaps.sum("flow"), duplicates_in_all=result.duplicates.sum("flow")
-        )
+        result = result.assign(leaps_in_all=result.leaps.sum("flow"), duplicates_in_all=result.duplicates.sum("flow"))
     if "link_marked" in result:
         result = result.assign(marked_in_all=result.link_marked.sum("link"))
     if "connections_finished" in result:
@@ -152,8 +146,7 @@ def rows(result: xr.Dataset, scenario: Scenario) -> Iterator[tuple[str, xr.DataA
     once = [group for group in scenario.flows if group.think is None]
     if any(group.segments is not None or group.stop is not None for group in once):
         result = result.assign(
-            transfers_finished=result.finish.notnull().sum("flow"),
-            completion=result.completion_time.mean("flow"),
+            transfers_finished=result.finish.notnull().sum("flow"), completion=result.completion_time.mean("flow")
         )
     for name, label, digits in _LINES:
         if name in result and set(result[name].dims) <= {"replication"}:
@@ -301,11 +294,7 @@ def _flow_line(group: Flows, scenario: Scenario) -> str:
     s = group.settings()
     low, high = group.rtts()
     if scenario.links:
-        path = (
-            f"{_ends(group.source)} to {_ends(group.target)}"
-            if group.route is None
-            else " > ".join(group.route)
-        )
+        path = f"{_ends(group.source)} to {_ends(group.target)}" if group.route is None else " > ".join(group.route)
         if group.routes:
             path = ", ".join(" > ".join(way) for way in group.routes)
     else:
@@ -330,11 +319,7 @@ def _flow_line(group: Flows, scenario: Scenario) -> str:
             f"control {group.control}{_rule_numbers(group)}",
             f"window {s['initial_window']} to {group.window_limit}",
             f"RTO {_seconds(s['min_rto'])} to {_seconds(s['max_rto'])}, first {_seconds(s['initial_rto'])}, "
-            + (
-                f"back-off to {group.max_backoff}, tick {_seconds(s['timer_granularity'])}"
-                if own
-                else "Linux's ticks"
-            ),
+            + (f"back-off to {group.max_backoff}, tick {_seconds(s['timer_granularity'])}" if own else "Linux's ticks"),
             "RTT by timestamps" if group.timestamps else "RTT of one segment at a time",
             f"acks of {group.ack_size} B, delayed {_seconds(group.delayed_ack) if group.delayed_ack else 'never'}",
             f"SACK {_on(s['sack'])}",
@@ -370,9 +355,7 @@ def _rates_of(group: Flows) -> list[str]:
     if len(steps) > 4:
         words.append(f"{len(steps) - 4} further steps")
     if group.on_time is not None and group.off_time is not None:
-        words.append(
-            f"bursts of {_seconds(group.on_time)}, silences of {_seconds(group.off_time)} ({group.on_off})"
-        )
+        words.append(f"bursts of {_seconds(group.on_time)}, silences of {_seconds(group.off_time)} ({group.on_off})")
     return words
 
 
@@ -430,9 +413,7 @@ def _queue_numbers(way: Link) -> Iterator[tuple[str, float]]:
     from tcpdynamics.validation.packet.kernel.parameters import read_parameters
     from tcpdynamics.validation.packet.kernel.queues import DISCIPLINES
 
-    yield from read_parameters(
-        DISCIPLINES[way.queue], way.queue_parameters, "queue_parameters", way.queue
-    ).items()
+    yield from read_parameters(DISCIPLINES[way.queue], way.queue_parameters, "queue_parameters", way.queue).items()
 
 
 def _router_numbers(way: Link) -> Iterator[tuple[str, float]]:
@@ -503,9 +484,7 @@ def check_outputs(
     for path in (netcdf, trace, plot):
         if path is not None:
             if os.path.realpath(path) in taken:
-                raise OutputError(
-                    f"cannot write {path}: it is in use for something else here; give another name"
-                )
+                raise OutputError(f"cannot write {path}: it is in use for something else here; give another name")
             taken.add(os.path.realpath(path))
             files.check_replaceable(path, force, what)
 

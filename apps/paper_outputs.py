@@ -43,10 +43,7 @@ def check_figures(folder: Path, names: Iterable[str], how: Callable[[str], str],
 
 def check_ledger(folder: Path, setting: str, judges: Iterable[str], force: bool) -> None:
     """Refuse now what `write_ledger` would replace."""
-    for name, what in (
-        ("ledger.json", files.ledger_of(setting)),
-        ("index.html", _ledger_page(setting, judges)),
-    ):
+    for name, what in (("ledger.json", files.ledger_of(setting)), ("index.html", _ledger_page(setting, judges))):
         files.check_writable(folder / name)
         files.check_replaceable(folder / name, force, what)
 
@@ -60,11 +57,7 @@ def _ledger_page(setting: str, judges: Iterable[str]) -> str:
 
 
 def write_figure(
-    folder: Path,
-    figure: PaperFigure,
-    numbers: Any,
-    how: str,
-    wrote: Callable[[Path], None] = lambda path: None,
+    folder: Path, figure: PaperFigure, numbers: Any, how: str, wrote: Callable[[Path], None] = lambda path: None
 ) -> go.Figure:
     """Write `NAME.html`, with the claims that it bears on, and `NAME.nc`, the data behind it.
 
@@ -113,9 +106,7 @@ def data_of(numbers: Any) -> xr.Dataset | None:
     if isinstance(numbers, Curves):
         count = [len(curve.x) for curve in numbers.curves]
         names = np.repeat([curve.name for curve in numbers.curves], count)
-        x, y = (
-            np.concatenate([np.asarray(getattr(c, axis), float) for c in numbers.curves]) for axis in "xy"
-        )
+        x, y = (np.concatenate([np.asarray(getattr(c, axis), float) for c in numbers.curves]) for axis in "xy")
         return xr.Dataset(
             {"x": ("point", x, {"long_name": numbers.x}), "y": ("point", y, {"long_name": numbers.y})},
             {"curve": ("point", names.astype(str))},
@@ -146,9 +137,7 @@ def drawn(drawing: go.Figure) -> xr.Dataset:
 def _below(figure: PaperFigure, how: str) -> str:
     """What stands under a figure: its caption, claims, the function that draws it, the scenario, the command."""
     recorded = ledger.recorded()["rows"]
-    rows = [
-        ledger_rows.row(c, recorded.get(c.id)) for c in ledger.claims().values() if c.figure == figure.name
-    ]
+    rows = [ledger_rows.row(c, recorded.get(c.id)) for c in ledger.claims().values() if c.figure == figure.name]
     listed = "".join(
         f"<tr><td>{_text(r['id'])}</td><td>{_text(r['quantity'])}</td><td>{_text(r['published'])}</td>"
         f"<td>{_text(r['packets'] if r['packets'] != ledger_rows.NONE else r['model'])}</td>"
@@ -264,17 +253,12 @@ def write_ledger(
     wrote(folder / "ledger.json")
     place = resources.files("tcpdynamics.apps.report.templates")
     texts = {
-        name: place.joinpath(f"{name}.html.j2").read_text(encoding="utf-8")
-        for name in ("ledger", "ledger_tables")
+        name: place.joinpath(f"{name}.html.j2").read_text(encoding="utf-8") for name in ("ledger", "ledger_tables")
     }
     template = jinja2.Environment(
         loader=jinja2.DictLoader(texts), autoescape=True, undefined=jinja2.StrictUndefined
     ).get_template("ledger")
-    look = (
-        resources.files("tcpdynamics.apps.explorer")
-        .joinpath("assets", "look.css")
-        .read_text(encoding="utf-8")
-    )
+    look = resources.files("tcpdynamics.apps.explorer").joinpath("assets", "look.css").read_text(encoding="utf-8")
     holds = _ledger_page(str(whole.made["setting"]), whole.judges)
     text = template.render(
         papers=ledger_rows.tables(document), columns=ledger_rows.COLUMNS, made=document["made"], look_css=look,

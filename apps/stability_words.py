@@ -92,9 +92,7 @@ class Point:
         each = []
         for name, roots in self.sides.items():
             jumps = not roots or math.isnan(roots[0].real)
-            each.append(
-                f"{name} it " + ("the equations jump" if jumps else f"the {kind} {_complex(roots[0])}")
-            )
+            each.append(f"{name} it " + ("the equations jump" if jumps else f"the {kind} {_complex(roots[0])}"))
         return f"{self.verdict}: on a switch of the equations, {', '.join(each)}; {self._speed_on_switch()}"
 
     def _speed_on_switch(self) -> str:
@@ -210,9 +208,7 @@ def point_lines(point: Point, title: str) -> Iterator[str]:
         for z in roots:
             if not math.isnan(z.real):
                 size = abs(z)
-                rows.append(
-                    [_complex(z), f"{size if point.is_map else (-z.real / size if size else 1.0):.6g}"]
-                )
+                rows.append([_complex(z), f"{size if point.is_map else (-z.real / size if size else 1.0):.6g}"])
         if side:
             yield f"{side} the switch" + (": none, the equations jump" if len(rows) == 1 else "")
         if len(rows) > 12:
@@ -280,9 +276,7 @@ def _summary(result: xr.Dataset, dims: list[str], units: dict[str, str]) -> Iter
             yield (
                 "on a switch",
                 f"{count:,} of these points, judged by both sides"
-                + (
-                    f"; {unknown:,} of them cannot be decided so and are without a verdict" if unknown else ""
-                ),
+                + (f"; {unknown:,} of them cannot be decided so and are without a verdict" if unknown else ""),
             )
         elif code:
             yield "without", f"{count:,}: {reason(code)}"
@@ -329,10 +323,7 @@ def _closed_form(result: xr.Dataset, verdict: NDArray[np.int8], dims: list[str])
     size = np.abs(result.boundary_margin.values)
     zero = size <= _ZERO * max(1.0, float(np.abs(margin[known]).max(initial=0.0)))
     if zero.any():
-        yield (
-            "",
-            f"its margin is zero to {size[zero].max():.1g} at {int(zero.sum()):,} of {size.size:,} crossings",
-        )
+        yield ("", f"its margin is zero to {size[zero].max():.1g} at {int(zero.sum()):,} of {size.size:,} crossings")
     off = np.flatnonzero(np.isfinite(size) & ~zero)
     if off.size:
         named = [d for d in dims if f"boundary_{d}" in result]

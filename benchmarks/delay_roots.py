@@ -72,7 +72,7 @@ def main() -> None:
     roots_of(
         "Lotka-Volterra, 5 flows, cross terms delayed",
         models.LotkaVolterraCrossDelayed(flows=5, epsilon=epsilon, gamma=0.9, delay=delay),
-    )  # fmt: skip
+    )
     phi, psi = np.linspace(0.01, 3, side), np.linspace(0.01, 2, side)
     roots_of("T-REFWA, continuous form (two states)", models.TRefwaContinuous(phi=phi, psi=psi))
     taken, chart = median(lambda: stability_chart(models.LogisticDelayed(epsilon=epsilon, delay=delay)), 1)

@@ -125,9 +125,7 @@ def main(argv: list[str] | None = None) -> None:
     browser_path = shutil.which("chromium") or shutil.which("google-chrome")
     if browser_path is None:
         sys.exit("no chromium: install it to time the explorer")
-    print(
-        f"{'page':16s} {'median':>8s} {'95 %':>8s} ms   plain Dash {'median':>8s} {'95 %':>8s} ms   ratio of medians"
-    )
+    print(f"{'page':16s} {'median':>8s} {'95 %':>8s} ms   plain Dash {'median':>8s} {'95 %':>8s} ms   ratio of medians")
     with sync_playwright() as playwright, answering(make_app()) as address:
         browser = playwright.chromium.launch(executable_path=browser_path, args=["--no-sandbox"])
 

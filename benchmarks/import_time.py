@@ -21,9 +21,7 @@ def main() -> None:
     for name in ("tcpdynamics", "tcpdynamics.solvers, tcpdynamics.models", "tcpdynamics.apps.command.main"):
         taken = seconds(f"import {name}")
         wall, cpu = taken.wall - bare.wall, taken.cpu - bare.cpu
-        print(
-            f"import {name:42s} wall {wall:6.3f} s, CPU {cpu:6.3f} s (bare {bare.wall:.3f} and {bare.cpu:.3f} s)"
-        )
+        print(f"import {name:42s} wall {wall:6.3f} s, CPU {cpu:6.3f} s (bare {bare.wall:.3f} and {bare.cpu:.3f} s)")
 
 
 if __name__ == "__main__":

@@ -38,18 +38,13 @@ def cases() -> dict[str, Scenario]:
             made[f"queue {queue}"] = _scenario({}, dataclasses.replace(LINK, queue=queue))
     red = dataclasses.replace(LINK, queue="red")
     made["queue red, ECN"] = _scenario({"ecn": True}, red)
-    made["queue proportional, ECN"] = _scenario(
-        {"ecn": True}, dataclasses.replace(LINK, queue="proportional")
-    )
+    made["queue proportional, ECN"] = _scenario({"ecn": True}, dataclasses.replace(LINK, queue="proportional"))
     bursts: dict[str, Any] = {"model": "gilbert-elliott", "p": 0.001, "r": 0.3}
     made["losses in bursts"] = _scenario({}, dataclasses.replace(LINK, loss=bursts))
     steps = tuple((float(t), 50e6 if t % 2 else 40e6) for t in range(1, 60))
     made["rate changes each second"] = _scenario({}, dataclasses.replace(LINK, changes=steps))
     made["sender tfrc"] = Scenario(
-        (Flows(20, "tfrc", rules="rfc", rtt=(0.04, 0.16), packet_size=1000, jitter=1e-4),),
-        LINK,
-        DURATION,
-        5.0,
+        (Flows(20, "tfrc", rules="rfc", rtt=(0.04, 0.16), packet_size=1000, jitter=1e-4),), LINK, DURATION, 5.0
     )
     made["web users"] = _scenario({"count": 200, "segments": 100, "think": 1.0, "pool": 4, "rtt": 0.1})
     return made

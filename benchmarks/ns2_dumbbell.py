@@ -71,7 +71,5 @@ def run(*arguments: object) -> tuple[Taken, int]:
         script = Path(folder) / "dumbbell.tcl"
         script.write_text(TCL)
         command = ["ns", str(script), *map(str, arguments)]
-        taken, done = once(
-            lambda: subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
-        )
+        taken, done = once(lambda: subprocess.run(command, capture_output=True, text=True, timeout=300, check=True))
         return taken, int(done.stdout)

@@ -54,10 +54,7 @@ CASES = (
     Case("S1r", "sack", 100, 1e6, (0.19, 0.21), 50, 500, 64, 1000.0),
     Case("S2", "newreno", 32, 155e6, (0.02, 0.16), 190, 1000, 2000, 30.0),
 )
-AGENTS = {
-    "sack": ("Agent/TCP/Sack1", "Agent/TCPSink/Sack1"),
-    "newreno": ("Agent/TCP/Newreno", "Agent/TCPSink"),
-}
+AGENTS = {"sack": ("Agent/TCP/Sack1", "Agent/TCPSink/Sack1"), "newreno": ("Agent/TCP/Newreno", "Agent/TCPSink")}
 
 
 def six_hops(case: Case) -> Scenario:
@@ -164,9 +161,7 @@ def row(case: Case, what: str, timings: list[Timing], peer: list[Timing], happen
     run = statistics.median(t.run for t in timings)
     start_up = statistics.median(t.start_up for t in timings)
     speed = rates(timings)
-    ratios = (
-        [f"{ours / theirs:.1f}" for ours, theirs in zip(speed, rates(peer), strict=True)] if peer else "----"
-    )
+    ratios = [f"{ours / theirs:.1f}" for ours, theirs in zip(speed, rates(peer), strict=True)] if peer else "----"
     print(
         f"{case.name:5}{what:28}{statistics.mean(t.acked for t in timings):9,.0f}{start_up:9.3f}{run:8.3f}"
         f"{speed[0] / 1e6:13.2f}{ratios[0]:>7}{ratios[1]:>8}{speed[2] / 1e6:13.2f}{ratios[2]:>7}{ratios[3]:>8}"
@@ -220,9 +215,7 @@ def own_rule() -> None:
 def fresh(code: str, cache: str) -> list[float]:
     """The numbers that `code` prints in a process of its own, with compiled code kept in `cache`."""
     environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     return [float(word) for word in done.stdout.split()]
 
 
@@ -275,14 +268,10 @@ def main() -> None:
     pin()
     with_ns2 = ns2_dumbbell.installed()
     if with_ns2:
-        print(
-            ns2_dumbbell.version(), "against this package; start-up and run in CPU seconds, medians of", RUNS
-        )
+        print(ns2_dumbbell.version(), "against this package; start-up and run in CPU seconds, medians of", RUNS)
     for network in (six_hops, one_bottleneck):
         simulate(network(CASES[1]._replace(duration=1.0)))  # compiles, or loads what was compiled
-    print(
-        f"{'':33} segments start-up     run   M/s by CPU  ratio  all in  M/s by wall  ratio  all in  M events/s"
-    )
+    print(f"{'':33} segments start-up     run   M/s by CPU  ratio  all in  M/s by wall  ratio  all in  M events/s")
     for case in CASES:
         compare(case, with_ns2)
     own_rule()

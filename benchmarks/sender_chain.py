@@ -40,9 +40,7 @@ def main(windows: str = "2:5", most_states: str = str(MOST_STATES)) -> None:
     """Print the table."""
     first, last = (int(x) for x in windows.split(":"))
     explore(Sender(sender="tahoe", rules="rfc", window=1, loss=0.1).setting())
-    print(
-        "| sender | rules | window | halvings | tick | states | recur | alike | of the chain | CPU [s] | MB |"
-    )
+    print("| sender | rules | window | halvings | tick | states | recur | alike | of the chain | CPU [s] | MB |")
     print("|---|---|---|---|---|---|---|---|---|---|---|")
     processes = multiprocessing.get_context("fork")
     for rules in reversed(RULES):

@@ -109,9 +109,7 @@ def main() -> None:
         f"full chain, {options.points:,} loss rates: {mine.cpu * options.points:.3f} CPU s, "
         f"{mine.wall * options.points:.3f} s by the clock (first call, {few:,}: {first.wall:.2f} s)"
     )
-    print(
-        f"{'route':24s} {'CPU us':>8s} {'ratio':>6s} {'wall us':>8s} {'ratio':>6s} {'largest relative error':>24s}"
-    )
+    print(f"{'route':24s} {'CPU us':>8s} {'ratio':>6s} {'wall us':>8s} {'ratio':>6s} {'largest relative error':>24s}")
 
     def row(name: str, each: Taken, error: str) -> None:
         print(

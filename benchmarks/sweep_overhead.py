@@ -64,9 +64,7 @@ def xyzpy_routes() -> dict[str, Callable[[dict[str, Any], Path], Any]]:
         return {}
 
     def crop(grid: dict[str, Any], folder: Path) -> None:
-        field = xyzpy.Runner(plain, var_names=["total"]).Crop(
-            name="crop", parent_dir=str(folder), batchsize=1
-        )
+        field = xyzpy.Runner(plain, var_names=["total"]).Crop(name="crop", parent_dir=str(folder), batchsize=1)
         with contextlib.redirect_stderr(io.StringIO()):
             field.sow_combos(grid, verbosity=0)
             field.grow_missing(verbosity=0)
@@ -77,9 +75,9 @@ def xyzpy_routes() -> dict[str, Callable[[dict[str, Any], Path], Any]]:
 
     return {
         "xyzpy Runner": lambda grid, _: runner().run_combos(grid, verbosity=0),
-        "xyzpy Harvester": lambda grid, folder: xyzpy.Harvester(
-            runner(), str(folder / "x.nc")
-        ).harvest_combos(grid, verbosity=0),
+        "xyzpy Harvester": lambda grid, folder: xyzpy.Harvester(runner(), str(folder / "x.nc")).harvest_combos(
+            grid, verbosity=0
+        ),
         "xyzpy Crop (resumable)": crop,
     }
 
@@ -89,15 +87,11 @@ def main() -> None:
     parser.add_argument("--points", type=int, nargs="+", default=[10_000, 100_000, 1_000_000, 10_000_000])
     parser.add_argument("--repeats", type=int, default=5)
     options = parser.parse_args()
-    print(
-        f"{'route':30s} {'points':>12s} {'CPU [s]':>10s} {'us a point':>11s} {'wall [s]':>10s} {'us a point':>11s}"
-    )
+    print(f"{'route':30s} {'points':>12s} {'CPU [s]':>10s} {'us a point':>11s} {'wall [s]':>10s} {'us a point':>11s}")
 
     def row(name: str, points: int, taken: Taken) -> None:
         each = taken.over(points / 1e6)
-        print(
-            f"{name:30s} {points:12,} {taken.cpu:10.4f} {each.cpu:11.3f} {taken.wall:10.4f} {each.wall:11.3f}"
-        )
+        print(f"{name:30s} {points:12,} {taken.cpu:10.4f} {each.cpu:11.3f} {taken.wall:10.4f} {each.wall:11.3f}")
 
     for wanted in options.points:
         grid = axes(wanted)
@@ -113,15 +107,10 @@ def main() -> None:
             row(f"sweep to x.{suffix}", points, seconds(stored, options.repeats))
         folder = Path(tempfile.mkdtemp(prefix="tcpdynamics-sweep-"))
         sweep(add, grid, store=folder / "x.zarr").close()
-        again = seconds(
-            lambda _, grid=grid, folder=folder: sweep(add, grid, store=folder / "x.zarr"), options.repeats
-        )
+        again = seconds(lambda _, grid=grid, folder=folder: sweep(add, grid, store=folder / "x.zarr"), options.repeats)
         shutil.rmtree(folder)
         row("resume of a complete x.zarr", points, again)
-    with (
-        ThreadPoolExecutor(2) as threads,
-        ProcessPoolExecutor(2, mp_context=get_context("spawn")) as processes,
-    ):
+    with ThreadPoolExecutor(2) as threads, ProcessPoolExecutor(2, mp_context=get_context("spawn")) as processes:
         for name, pool in (("two threads", threads), ("two processes", processes)):
             taken = seconds(
                 lambda folder, pool=pool, grid=grid: sweep(add, grid, store=folder / "x.zarr", executor=pool),

@@ -72,9 +72,7 @@ def spectral_steps(growth: Array, end: int, nodes: int = 40) -> Array:
 
     x = -np.cos(np.pi * np.arange(nodes + 1) / nodes)
     series = np.linalg.inv(chebyshev.chebvander(x, nodes))
-    whole = chebyshev.chebvander(x, nodes + 1) @ np.stack(
-        [chebyshev.chebint(c, lbnd=-1) for c in series.T], axis=1
-    )
+    whole = chebyshev.chebvander(x, nodes + 1) @ np.stack([chebyshev.chebint(c, lbnd=-1) for c in series.T], axis=1)
     past, log_w = np.full((growth.size, nodes + 1), 0.1), np.full(growth.size, np.log(0.1))
     for _ in range(end):
         logs = log_w[:, None] + growth[:, None] * ((1 - past) @ (whole / 2).T)
@@ -243,9 +241,7 @@ def scipy_loop(pairs: Array) -> Array:
     from scipy.integrate import solve_ivp
 
     ends = [
-        solve_ivp(lambda t, n, e=e, g=g: _slope(n, e, g), (0, 100), START, "LSODA", rtol=1e-8, atol=1e-10).y[
-            :, -1
-        ]
+        solve_ivp(lambda t, n, e=e, g=g: _slope(n, e, g), (0, 100), START, "LSODA", rtol=1e-8, atol=1e-10).y[:, -1]
         for e, g in pairs.T
     ]
     return np.array(ends).T

@@ -242,17 +242,11 @@ def hill_number(x: Allocations, order: float, axis: int = -1, *, dim: str | None
 
 
 @overload
-def alpha_fair_utility(
-    x: xr.DataArray, alpha: float, axis: int = -1, *, dim: str | None = None
-) -> xr.DataArray: ...
+def alpha_fair_utility(x: xr.DataArray, alpha: float, axis: int = -1, *, dim: str | None = None) -> xr.DataArray: ...
 @overload
-def alpha_fair_utility(
-    x: Sequence[float], alpha: float, axis: int = -1, *, dim: str | None = None
-) -> float: ...
+def alpha_fair_utility(x: Sequence[float], alpha: float, axis: int = -1, *, dim: str | None = None) -> float: ...
 @overload
-def alpha_fair_utility(
-    x: Vectors, alpha: float, axis: int = -1, *, dim: str | None = None
-) -> float | Floats: ...
+def alpha_fair_utility(x: Vectors, alpha: float, axis: int = -1, *, dim: str | None = None) -> float | Floats: ...
 def alpha_fair_utility(x: Allocations, alpha: float, axis: int = -1, *, dim: str | None = None) -> Index:
     """Sum of x^(1-alpha)/(1-alpha), or of ln x for alpha = 1.
 
@@ -454,17 +448,13 @@ def _checked(x: Allocations, axis: int) -> Floats:
     check_memory(f"the rates of {many:,} users", 48.0 * many, "give fewer, or take them in parts")
     try:
         kind = np.asarray(x).dtype.kind
-        if kind in "cbSUmM" or (
-            kind == "O" and any(isinstance(v, bool | str) for v in np.ravel(np.asarray(x)))
-        ):
+        if kind in "cbSUmM" or (kind == "O" and any(isinstance(v, bool | str) for v in np.ravel(np.asarray(x)))):
             raise TypeError
         values = np.asarray(x, dtype=float) + 0.0  # makes -0.0 a plain zero
     except (TypeError, ValueError, OverflowError):
         raise DomainError(f"x must be an array of numbers below 1.8e308, got {shown(x)}") from None
     if values.ndim == 0:
-        raise DomainError(
-            f"x must hold one value for each user, got the single number {shown(values.item())}"
-        )
+        raise DomainError(f"x must hold one value for each user, got the single number {shown(values.item())}")
     if not -values.ndim <= axis < values.ndim:
         raise DomainError(f"axis must be one of the {values.ndim} axes of x, got {shown(axis)}")
     if values.shape[axis] == 0:

@@ -139,9 +139,7 @@ def delay_roots(a: Number, b: Number, tau: Number, count: int = 4) -> xr.DataArr
     import xarray as xr
 
     if any("root" in getattr(x, "dims", ()) for x in (a, b, tau)):
-        raise DomainError(
-            "a parameter brings the dimension 'root', which is reserved for the results; rename it"
-        )
+        raise DomainError("a parameter brings the dimension 'root', which is reserved for the results; rename it")
     # The branches -1 and 0 hold the rightmost pair, then -2 and 1, and so on (b < 0); 0, then +-1 (b > 0).
     branches = xr.DataArray(np.arange(-count, count + 1), dims="root")
     a, b, tau = (xr.DataArray(x) for x in (a, b, tau))

@@ -26,9 +26,7 @@ _TAMURA = "Tamura et al. 2004"
 
 def _loss(symbol: str, of: str) -> Any:
     """A loss probability; 0 is allowed."""
-    return parameter(
-        symbol, "1", f"loss probability of {of}", low=0.0, high=1.0, low_open=False, source=_TAMURA
-    )
+    return parameter(symbol, "1", f"loss probability of {of}", low=0.0, high=1.0, low_open=False, source=_TAMURA)
 
 
 @dataclass(frozen=True)
@@ -219,26 +217,11 @@ class OverloadedStar(Model):
     )
     rate: Number = parameter("C", "bit/s", "rate of each link", low=0.0, source=_TAMURA, default=5e5)
     nodes: Number = parameter(
-        "n",
-        "1",
-        "nodes of the star",
-        low=2,
-        low_open=False,
-        source=_TAMURA,
-        default=3,
-        integer=True,
+        "n", "1", "nodes of the star", low=2, low_open=False, source=_TAMURA, default=3, integer=True
     )
-    segments: Number = parameter(
-        "M", "packet", "segments of a transfer", low=0.0, source=_TAMURA, default=100.0
-    )
+    segments: Number = parameter("M", "packet", "segments of a transfer", low=0.0, source=_TAMURA, default=100.0)
     packet_size: float = parameter(
-        "S",
-        "byte",
-        "size of a segment, headers included",
-        low=0.0,
-        structural=True,
-        source=_TAMURA,
-        default=576.0,
+        "S", "byte", "size of a segment, headers included", low=0.0, structural=True, source=_TAMURA, default=576.0
     )
     ack_size: float = parameter(
         "S_a",

@@ -28,16 +28,7 @@ from tcpdynamics.solvers.problems import DDE, ODE, Delayed, DomainError, Map
 
 from .formulas import delay_roots, exp, log, named, pi_of, sqrt
 from .model import Model, Problem
-from .parameters import (
-    Number,
-    Value,
-    as_parameter,
-    broadcast,
-    is_labelled,
-    is_quantity,
-    is_symbolic,
-    parameter,
-)
+from .parameters import Number, Value, as_parameter, broadcast, is_labelled, is_quantity, is_symbolic, parameter
 
 if TYPE_CHECKING:
     import sympy
@@ -53,9 +44,7 @@ class LogisticModel(Model, family="logistic"):
     variables: ClassVar = {"w": ("packet", "window"), "N": ("packet/s", "rate")}
     time_units = "RTT"
 
-    epsilon: Number = parameter(
-        r"\varepsilon", "1", "growth per round trip", low=0.0, source=_PAPER, default=1.95
-    )
+    epsilon: Number = parameter(r"\varepsilon", "1", "growth per round trip", low=0.0, source=_PAPER, default=1.95)
     capacity: Number = parameter(
         "K", "packet/s", "rate of the narrow link", low=0.0, source=_PAPER, default=100.0,
         note="Packets per round trip where `base_rtt` is None",
@@ -85,11 +74,7 @@ class LogisticModel(Model, family="logistic"):
         return start if getattr(start, "ndim", 1) else start.item()
 
     def _problem(
-        self,
-        kind: type[Problem],
-        rhs: dict[str, sympy.Expr],
-        fixed_points: list[dict[str, sympy.Expr]],
-        **more: Any,
+        self, kind: type[Problem], rhs: dict[str, sympy.Expr], fixed_points: list[dict[str, sympy.Expr]], **more: Any
     ) -> Problem:
         """A problem in windows from `start`, with the rate N = w/R where a `base_rtt` is given."""
         s, w, _ = self._in_symbols()
@@ -97,9 +82,7 @@ class LogisticModel(Model, family="logistic"):
         start = self._start()
         if is_labelled(start) and start.dims == ("start",):
             start = start.values  # the solver names the dimension: start_w
-        return self.problem(
-            kind, rhs=rhs, start={"w": start}, fixed_points=fixed_points, outputs=outputs, **more
-        )
+        return self.problem(kind, rhs=rhs, start={"w": start}, fixed_points=fixed_points, outputs=outputs, **more)
 
 
 def bdp_of(v: Mapping[str, Value]) -> Value:
@@ -189,9 +172,7 @@ class Logistic(LogisticModel, reading="continuous"):
         v = broadcast(self)
         t = times if is_symbolic(times) else _times(times)
         full, first = bdp_of(v), v["start"]
-        return named(
-            first * full / (first + (full - first) * exp(-v["epsilon"] * t)), "w", "packet", "window"
-        )
+        return named(first * full / (first + (full - first) * exp(-v["epsilon"] * t)), "w", "packet", "window")
 
     def time_to(self, b: Number, c: Number) -> Value:
         """T = ln(c b/((1-c)(1-b)))/epsilon: round trips from (1-b) to c of the capacity (section 3.2); free of K.
@@ -209,9 +190,7 @@ class Logistic(LogisticModel, reading="continuous"):
         if not (is_symbolic(b) or is_symbolic(c)):
             missing, reached = _share("b", b), _share("c", c)
             if bool(np.any(reached + missing < 1)):
-                raise DomainError(
-                    "c must be at least 1 - b: the window grows from (1-b) to c of the capacity"
-                )
+                raise DomainError("c must be at least 1 - b: the window grows from (1-b) to c of the capacity")
         value = log(reached * missing / ((1 - reached) * (1 - missing))) / broadcast(self)["epsilon"]
         return named(value, "time", "RTT", "convergence time")
 
@@ -288,14 +267,7 @@ class LogisticAckClocked(LogisticModel, reading="held"):
     """
 
     gamma: Number = parameter(
-        r"\gamma",
-        "1",
-        "weight of other traffic",
-        low=0.0,
-        low_open=False,
-        high=1.0,
-        source=_PAPER,
-        default=0.9,
+        r"\gamma", "1", "weight of other traffic", low=0.0, low_open=False, high=1.0, source=_PAPER, default=0.9
     )
     cross_traffic: Number = parameter(
         "C", "packet/s", "rate of other traffic", low=0.0, low_open=False, default=0.0,

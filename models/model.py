@@ -148,17 +148,11 @@ class Model:
 
     def _in_equations(self) -> list[Field[Any]]:
         """Fields that are symbols of the equations."""
-        return [
-            f
-            for f in fields(self)
-            if not f.metadata.get("structural", True) and getattr(self, f.name) is not None
-        ]
+        return [f for f in fields(self) if not f.metadata.get("structural", True) and getattr(self, f.name) is not None]
 
     def _parameters(self) -> dict[str, xr.DataArray | sympy.Expr]:
         """Symbol -> value for a problem."""
-        return {
-            self.symbol_names.get(f.name, f.name): self._to_dataarray(f.name) for f in self._in_equations()
-        }
+        return {self.symbol_names.get(f.name, f.name): self._to_dataarray(f.name) for f in self._in_equations()}
 
     def _to_dataarray(self, name: str) -> xr.DataArray | sympy.Expr:
         """A field with its unit and meaning; Fractions stay exact, and a SymPy expression stays what it is."""
@@ -212,11 +206,7 @@ def _entry(name: str, field: Field[Any], types: Mapping[str, Any]) -> str:
     else:
         kind, words = str(field.type or types[name]), about["meaning"]
     default = (
-        ""
-        if field.default is MISSING
-        else ", optional"
-        if field.default is None
-        else f", default {field.default}"
+        "" if field.default is MISSING else ", optional" if field.default is None else f", default {field.default}"
     )
     notes = [n for n in (about.get("note"), about.get("source") and f"Source: {about['source']}") if n]
     words = words if "_" in words.split()[0] else words[0].upper() + words[1:]

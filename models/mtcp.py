@@ -78,25 +78,10 @@ class MtcpThroughput(Model):
     rtt: Number = parameter("RTT", "s", "round-trip time", low=0.0)
     timeout: Number = parameter("T_0", "s", "first retransmission timeout", low=0.0)
     ack_loss: Number = parameter(
-        "q",
-        "1",
-        "loss probability of acknowledgements on a route",
-        low=0.0,
-        high=1.0,
-        low_open=False,
-        default=0.0,
+        "q", "1", "loss probability of acknowledgements on a route", low=0.0, high=1.0, low_open=False, default=0.0
     )
     routes: int = parameter(
-        "n",
-        "1",
-        "routes",
-        low=1,
-        high=100,
-        low_open=False,
-        high_open=False,
-        integer=True,
-        structural=True,
-        default=2,
+        "n", "1", "routes", low=1, high=100, low_open=False, high_open=False, integer=True, structural=True, default=2
     )
     window_limit: Number = parameter(
         "W_m", "packet", "largest window of a route", low=1.0, low_open=False, default=20.0
@@ -136,9 +121,8 @@ class MtcpThroughput(Model):
     def _law(self, routes: int, ack_loss: Any) -> Value:
         v = broadcast(self)
         law = PftkFull(
-            loss=v["loss"], rtt=v["rtt"], timeout=v["timeout"], b=1.0 / (1.0 - ack_loss),
-            window_limit=v["window_limit"],
-        )  # fmt: skip
+            loss=v["loss"], rtt=v["rtt"], timeout=v["timeout"], b=1.0 / (1.0 - ack_loss), window_limit=v["window_limit"]
+        )
         return _plain(routes * law.throughput())
 
 
@@ -174,16 +158,7 @@ class OneWayTimes(Model):
         "alpha", "1", "weight of the past", low=0.0, high=1.0, low_open=False, source=_PAPER, default=0.875
     )
     routes: int = parameter(
-        "n",
-        "1",
-        "routes",
-        low=1,
-        high=100,
-        low_open=False,
-        high_open=False,
-        integer=True,
-        structural=True,
-        default=2,
+        "n", "1", "routes", low=1, high=100, low_open=False, high_open=False, integer=True, structural=True, default=2
     )
     true_round_trip: Number = parameter("M", "s", "mean round trip", low=0.0, default=0.1)
     true_there: Number = parameter("d_f", "s", "difference of two routes' times there", default=0.0)

@@ -317,9 +317,7 @@ def _numbers(name: str, value: Any, unit: str) -> NDArray[Any]:
         _check_units(name, value.attrs.get("units"), unit)
     held: Any = value.variable._data if dims is not None else value
     if isinstance(held, np.ma.MaskedArray):
-        raise DomainError(
-            f"{name} is a masked array, and every point needs its value; fill or drop what is masked"
-        )
+        raise DomainError(f"{name} is a masked array, and every point needs its value; fill or drop what is masked")
     wanted = f"{name} must be a number or a 1-D array of numbers"
     try:
         array = np.asarray(value)
@@ -354,9 +352,7 @@ def _check_units(name: str, given: str | None, unit: str) -> None:
     # Milliseconds taken for seconds would go unnoticed, so a label that disagrees is an error.
     same = {None, unit} | ({"", "dimensionless"} if unit == "1" else set())
     if given not in same:
-        raise DomainError(
-            f"{name} must be in units {unit!r}, got a DataArray in {shown(given)}; convert it first"
-        )
+        raise DomainError(f"{name} must be in units {unit!r}, got a DataArray in {shown(given)}; convert it first")
 
 
 def _inside(values: NDArray[Any], metadata: Mapping[str, Any]) -> NDArray[np.bool_]:

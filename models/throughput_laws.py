@@ -233,9 +233,5 @@ def _rate(value: Value) -> Value:
     if is_quantity(value):
         return (value * type(value)(1.0, "packet")).to("packet/s")
     if is_labelled(value):
-        return (
-            value.rename("throughput")
-            .drop_attrs(deep=False)
-            .assign_attrs(units="packet/s", long_name="throughput")
-        )
+        return value.rename("throughput").drop_attrs(deep=False).assign_attrs(units="packet/s", long_name="throughput")
     return float(value)

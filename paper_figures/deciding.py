@@ -150,12 +150,7 @@ def decide(
         return _by_model(claim, answer, setting)
     if data is None:
         data = run(
-            claim.experiment,
-            setting,
-            cases=wanted_cases(claim),
-            store=store,
-            executor=executor,
-            progress=progress,
+            claim.experiment, setting, cases=wanted_cases(claim), store=store, executor=executor, progress=progress
         )
     over = measured(claim, data)
     runs = claim.runs if claim.rule == rules.RUN else None
@@ -163,9 +158,7 @@ def decide(
     for i, name in enumerate(over["reading"].values):
         mean = rules.interval(over.isel(reading=i).values.tolist(), runs)
         judged.append((str(name), rules.verdict(claim.rule, claim.range, mean, claim.widest), mean.mean))
-    verdict, share = rules.over_readings(
-        [each for _, each, _ in judged], [mean for _, _, mean in judged], claim.range
-    )
+    verdict, share = rules.over_readings([each for _, each, _ in judged], [mean for _, _, mean in judged], claim.range)
     return Decision(
         claim.id,
         verdict,
@@ -254,9 +247,7 @@ def measured(claim: Claim, data: xr.Dataset) -> xr.DataArray:
 def _point(claim: Claim, data: xr.Dataset, case: Mapping[str, str]) -> xr.DataArray:
     axes = get_experiment(claim.experiment).cases
     if set(case) != set(axes):
-        raise DomainError(
-            f"claim {claim.id}: case must give {', '.join(axes)}, got {', '.join(case) or 'nothing'}"
-        )
+        raise DomainError(f"claim {claim.id}: case must give {', '.join(axes)}, got {', '.join(case) or 'nothing'}")
     point: xr.DataArray = data[claim.value].sel(dict(case)).reset_coords(drop=True)
     return point.transpose("reading", "replication")
 

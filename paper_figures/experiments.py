@@ -114,10 +114,7 @@ class Experiment:
 
     def reading_name(self, labels: Sequence[str]) -> str:
         """A reading in words, such as "min_rto 1s, handshake no"; without any axis "as printed"."""
-        return (
-            ", ".join(f"{axis} {label}" for axis, label in zip(self.readings, labels, strict=True))
-            or "as printed"
-        )
+        return ", ".join(f"{axis} {label}" for axis, label in zip(self.readings, labels, strict=True)) or "as printed"
 
     def build(self, case: Sequence[str], reading: Sequence[str], setting: str = "full") -> Scenario:
         """The scenario of a point.
@@ -148,9 +145,7 @@ class Experiment:
             self.path.read_text(encoding="utf-8"), dict(self.cases), dict(self.readings), sorted(self.measures),
             vars(self.setting(setting)), self.seed, __version__, _code(self.paper),
         ]  # fmt: skip
-        text = json.dumps(
-            what, default=lambda m: dict(m) if isinstance(m, Mapping) else str(m), sort_keys=True
-        )
+        text = json.dumps(what, default=lambda m: dict(m) if isinstance(m, Mapping) else str(m), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -158,8 +153,7 @@ def _scaled(scenario: Scenario, scale: float) -> Scenario:
     if scale == 1:
         return scenario
     flows = tuple(
-        replace(f, start_spread=None if f.start_spread is None else scale * f.start_spread)
-        for f in scenario.flows
+        replace(f, start_spread=None if f.start_spread is None else scale * f.start_spread) for f in scenario.flows
     )
     times = {name: scale * getattr(scenario, name) for name in ("duration", "warm_up", "slice")}
     return replace(scenario, flows=flows, **times)
@@ -213,9 +207,7 @@ class ExperimentWork:
         """Simulate the points of a block and measure each; NaN where a judge has no such scenario."""
         experiment = get_experiment(self.experiment)
         out: dict[str, list[float]] = {name: [] for name in experiment.measures}
-        for case, reading, replication in zip(
-            block["case"], block["reading"], block["replication"], strict=True
-        ):
+        for case, reading, replication in zip(block["case"], block["reading"], block["replication"], strict=True):
             scenario = experiment.build(self.cases[int(case)], self.readings[int(reading)], self.setting)
             result = _run(self.engine, scenario, self.seeds[int(replication)])
             for name, function in experiment.measures.items():
@@ -328,11 +320,7 @@ def run(
     work = ExperimentWork(
         name, setting, engine, tuple(chosen), tuple(readings), tuple(spawn_seeds(experiment.seed, count))
     )
-    points = {
-        "case": np.arange(len(chosen)),
-        "reading": np.arange(len(readings)),
-        "replication": np.arange(count),
-    }
+    points = {"case": np.arange(len(chosen)), "reading": np.arange(len(readings)), "replication": np.arange(count)}
     total = len(chosen) * len(readings) * count
     for case in chosen:
         experiment.build(case, readings[0], setting)  # refused before anything runs

@@ -66,9 +66,7 @@ class Finding:
         return self.decide()
 
 
-def finding(
-    key: str, where: str, published: str, figure: str = ""
-) -> Callable[[Callable[[], Answer]], Finding]:
+def finding(key: str, where: str, published: str, figure: str = "") -> Callable[[Callable[[], Answer]], Finding]:
     """Make a function that solves for a finding into that `Finding`.
 
     Examples

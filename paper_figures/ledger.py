@@ -94,9 +94,7 @@ class Claim:
             refuse("rule", f"must be one of {', '.join(RULES)}")
         if (self.rule == EXACT) != (self.decided_by == MODEL):
             refuse("rule", f"must be {EXACT} for a model, and for a model only")
-        if isinstance(self.published, Mapping) and not (
-            self.published and set(self.published) <= set(BOUNDS)
-        ):
+        if isinstance(self.published, Mapping) and not (self.published and set(self.published) <= set(BOUNDS)):
             refuse("published", f"must be a number, or bounds among {', '.join(BOUNDS)}")
         if (self.form and self.form not in FORMS) or bool(self.form) != bool(self.compared_with):
             refuse("form", f"must be one of {', '.join(FORMS)} where compared_with is there")
@@ -105,9 +103,7 @@ class Claim:
         if self.decided_by == MODEL and not self.finding:
             refuse("finding", "must be there for a model")
         if not self.rounding >= 0 or not self.tolerance >= 0 or self.runs < 1 or not self.widest > 0:
-            raise LedgerError(
-                f"claim {shown(self.id)}: rounding, tolerance >= 0, runs >= 1, widest > 0 are needed"
-            )
+            raise LedgerError(f"claim {shown(self.id)}: rounding, tolerance >= 0, runs >= 1, widest > 0 are needed")
 
     @property
     def paper(self) -> str:
@@ -186,9 +182,7 @@ def read_ledger(table: Mapping[str, Any]) -> Ledger:
     for group in table["groups"]:
         shared = {k: v for k, v in group.items() if k not in ("paper", "claims")}
         if group["paper"] not in papers:
-            raise LedgerError(
-                f"group at {shown(group.get('place'))}: paper {shown(group['paper'])} is not known"
-            )
+            raise LedgerError(f"group at {shown(group.get('place'))}: paper {shown(group['paper'])} is not known")
         for own in group["claims"]:
             facts = shared | own
             for name in ("case", "compared_with", "arguments"):  # what a group has in common stays
@@ -196,12 +190,8 @@ def read_ledger(table: Mapping[str, Any]) -> Ledger:
                     facts[name] = shared[name] | own[name]
             name = f"{group['paper']}.{own.get('id')}"
             for key in facts.keys() - known:
-                raise LedgerError(
-                    f"claim {shown(name)}: key {shown(key)} is not known{suggestion(key, tuple(known))}"
-                )
-            missing = [
-                k for k in ("id", "place", "quantity", "published", "unit", "rule", "value") if k not in facts
-            ]
+                raise LedgerError(f"claim {shown(name)}: key {shown(key)} is not known{suggestion(key, tuple(known))}")
+            missing = [k for k in ("id", "place", "quantity", "published", "unit", "rule", "value") if k not in facts]
             if missing:
                 raise LedgerError(f"claim {shown(name)}: {', '.join(missing)} missing")
             if name in claims:
@@ -298,11 +288,7 @@ def in_words(verdicts: Iterable[str]) -> str:
     >>> in_words(["holds", "holds"])
     '2 hold'
     """
-    several = {
-        "holds": "hold",
-        "holds with conditions": "hold with conditions",
-        "does not hold": "do not hold",
-    }
+    several = {"holds": "hold", "holds with conditions": "hold with conditions", "does not hold": "do not hold"}
     return ", ".join(f"{n} {several.get(v, v) if n > 1 else v}" for v, n in counts(verdicts).items())
 
 

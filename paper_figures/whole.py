@@ -110,9 +110,7 @@ def decide_all(
         )
         for name, claim in claims.items()
     }  # fmt: skip
-    packets, *others = (
-        {n: data for (n, e), data in results.items() if e == engine} for engine in ("packets", *judges)
-    )
+    packets, *others = ({n: data for (n, e), data in results.items() if e == engine} for engine in ("packets", *judges))
     beside = dict(zip(judges, others, strict=True))
     return Whole(decisions, packets, beside, made(setting, time.perf_counter() - began))
 
@@ -150,19 +148,13 @@ def commit() -> str:
     folder = Path(__file__).resolve().parent
     words = ["git", "-C", str(folder)]
     try:
-        head = subprocess.run(
-            [*words, "rev-parse", "HEAD"], capture_output=True, text=True, check=True
-        ).stdout.strip()
+        head = subprocess.run([*words, "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
         own = subprocess.run(
-            [*words, "ls-files", "--error-unmatch", str(Path(__file__).resolve())],
-            capture_output=True,
-            check=False,
+            [*words, "ls-files", "--error-unmatch", str(Path(__file__).resolve())], capture_output=True, check=False
         )
         if own.returncode:  # another project's repository, in which this package is installed
             return ""
-        changed = subprocess.run(
-            [*words, "status", "--porcelain", "-uno"], capture_output=True, text=True, check=True
-        )
+        changed = subprocess.run([*words, "status", "--porcelain", "-uno"], capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
         return ""
     return head + ("+" if changed.stdout.strip() else "")

@@ -332,9 +332,7 @@ class System:
         now = dict(zip(self.labels, states, strict=True)) | {TIME: t}
         return self.evaluate(self.equations.rest, now, points)
 
-    def jacobians(
-        self, states: Array, points: Any = None, t: float | Array = 0.0
-    ) -> tuple[Array, Array, Array]:
+    def jacobians(self, states: Array, points: Any = None, t: float | Array = 0.0) -> tuple[Array, Array, Array]:
         """Linearisation at rest: d(delta)/dt = A_0 delta(t) + sum_k A_k delta(t - tau_k).
 
         Parameters
@@ -354,11 +352,7 @@ class System:
         matrices = np.moveaxis(flat.reshape(-1, n, n, m), -1, 0)
         pick = slice(None) if points is None else points
         tau = self.lag_values()[[group[0] for group in self.equations.groups]][:, pick].T
-        return (
-            matrices[:, 0],
-            matrices[:, 1:],
-            np.ascontiguousarray(tau).reshape(m, len(self.equations.groups)),
-        )
+        return (matrices[:, 0], matrices[:, 1:], np.ascontiguousarray(tau).reshape(m, len(self.equations.groups)))
 
     def linearised(self, points: Any) -> Linearised:
         """The right-hand side with its derivatives, prepared for a loop at some points of the grid.
@@ -566,9 +560,7 @@ class Variables(dict[str, Any]):
 
     def __setitem__(self, name: str, value: Any) -> None:
         if name in self:
-            raise DomainError(
-                f"the problem calls a quantity {shown(name)}, and so is one of the results; rename it"
-            )
+            raise DomainError(f"the problem calls a quantity {shown(name)}, and so is one of the results; rename it")
         super().__setitem__(name, value)
 
     def __ior__(self, more: Any) -> Variables:  # type: ignore[override,misc]

@@ -97,9 +97,7 @@ def make_grid(parameters: Mapping[str, Parameter]) -> Grid:
     return Grid(dims, shape, coords, values)
 
 
-def span(
-    parameters: Mapping[str, Parameter],
-) -> tuple[dict[str, xr.DataArray], dict[str, int], dict[str, Any]]:
+def span(parameters: Mapping[str, Parameter]) -> tuple[dict[str, xr.DataArray], dict[str, int], dict[str, Any]]:
     """The grid of `make_grid` before any point is formed: labelled parameters, size by dimension, coordinates."""
     check_mapping("parameters", parameters, DomainError)
     for name in parameters:
@@ -109,9 +107,7 @@ def span(
     try:
         xr.align(*arrays.values(), join="exact", copy=False)
     except ValueError as error:
-        raise DomainError(
-            f"parameters share a dimension but not its coordinates: {bare(error, 300)}"
-        ) from None
+        raise DomainError(f"parameters share a dimension but not its coordinates: {bare(error, 300)}") from None
     sizes: dict[str, int] = {}
     coords: dict[str, Any] = {}
     for name, array in arrays.items():
@@ -128,9 +124,7 @@ def span(
                 )
     taken = RESERVED & (set(sizes) | set(coords))
     if taken:
-        raise DomainError(
-            f"a parameter brings the dimension {shown(min(taken))}, which results use; rename it"
-        )
+        raise DomainError(f"a parameter brings the dimension {shown(min(taken))}, which results use; rename it")
     return arrays, sizes, coords
 
 
@@ -165,9 +159,7 @@ def _from_plain(name: str, value: Any) -> xr.DataArray:
     except ValueError:  # a ragged list
         raise DomainError(f"{bare(name)} must be a number or a 1-D array, got {shown(value)}") from None
     if plain.ndim > 1:
-        raise DomainError(
-            f"{bare(name)} has {plain.ndim} dimensions; give a number, a 1-D array or a DataArray"
-        )
+        raise DomainError(f"{bare(name)} has {plain.ndim} dimensions; give a number, a 1-D array or a DataArray")
     if plain.dtype == object:  # before xarray asks pandas for a type, which long integers break
         plain = _from_objects(name, plain)
     if plain.dtype.kind not in "iufO":  # before xarray looks into dates, texts and records

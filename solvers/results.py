@@ -66,22 +66,11 @@ class Status(IntEnum):
     NOT_POLISHED = 11, "a root could not be polished: its residual is too large"
     RAISED = 12, "not computed: an error was raised"
     JUMPED = 13, "the orbit met a jump of the equations, which linearised deviations do not show"
-    ON_SWITCH = (
-        14,
-        "the point lies on a switch of the equations: each side of it has a linearisation of its own",
-    )
+    ON_SWITCH = (14, "the point lies on a switch of the equations: each side of it has a linearisation of its own")
     TOO_LARGE = 15, "a value lies beyond floating-point numbers: it is given as inf, the others are right"
     TOO_SLOW = 16, "the chain forgets too slowly: its spectral gap lies below the rounding of its eigenvalues"
-    TOO_RARE = (
-        17,
-        "the states are visited too rarely for floating-point numbers",
-        "give a likelier set of states",
-    )
-    SEARCH_FAILED = (
-        18,
-        "no equilibrium was found from any start",
-        "give the model fixed_points=, or the solver at=",
-    )
+    TOO_RARE = (17, "the states are visited too rarely for floating-point numbers", "give a likelier set of states")
+    SEARCH_FAILED = (18, "no equilibrium was found from any start", "give the model fixed_points=, or the solver at=")
     NOT_ISOLATED = (
         19,
         "equilibria are not isolated: those shown are points of a line or region of them",
@@ -129,10 +118,7 @@ class Status(IntEnum):
         "none of the closed-form points of rest holds here",
         "search with equilibria and a box, and give the solver at=",
     )
-    NEVER_REACHED = (
-        29,
-        "a transition vanished: from some state the target is never reached, and its time is infinite",
-    )
+    NEVER_REACHED = (29, "a transition vanished: from some state the target is never reached, and its time is infinite")
     SEVERAL_ROOTS = (
         30,
         "several values of the unknown meet the target: root is the lowest, highest_root the highest",
@@ -187,11 +173,7 @@ def provenance(problem: Provenance, solver: str, **settings: object) -> dict[str
 def _json_of(what: str, values: Mapping[str, object]) -> str:
     try:
         return json.dumps(values, default=_to_json)
-    except (
-        TypeError,
-        ValueError,
-        RecursionError,
-    ) as error:  # an integer too long to print, a list within itself
+    except (TypeError, ValueError, RecursionError) as error:  # an integer too long to print, a list within itself
         raise DynamicsError(
             f"{what} cannot be kept with the result, for {bare(error, 200)}; give plain numbers and texts"
         ) from None
@@ -295,16 +277,11 @@ def solved(
     if throw:
         raise_if_failed(problem, grid, status, describe)
     data = {**variables, "status": status_variable(grid, status)}
-    return as_dataset(
-        data, {**grid.coords, **(coords or {})}, provenance(problem, solver, **(settings or {}))
-    )
+    return as_dataset(data, {**grid.coords, **(coords or {})}, provenance(problem, solver, **(settings or {})))
 
 
 def raise_if_failed(
-    problem: MarkovChain | Dynamics,
-    grid: Grid,
-    status: NDArray[np.uint8],
-    describe: Callable[[int], str] | None = None,
+    problem: MarkovChain | Dynamics, grid: Grid, status: NDArray[np.uint8], describe: Callable[[int], str] | None = None
 ) -> None:
     """Raise ChainError or DynamicsError if a point failed; `describe` gives the sentence for the first one's index."""
     bad = np.flatnonzero(status)
@@ -344,9 +321,7 @@ def failures(result: xr.Dataset) -> list[tuple[dict[str, float], str]]:
     status = result["status"]
     texts = {}
     if "failure_reason" in result:  # a sweep keeps the texts of errors
-        texts = dict(
-            zip(result["failure_point"].values.tolist(), result["failure_reason"].values, strict=True)
-        )
+        texts = dict(zip(result["failure_point"].values.tolist(), result["failure_reason"].values, strict=True))
     failed = []
     for flat in np.flatnonzero((status.values != Status.OK) & (status.values != NOT_YET)):
         point = status[tuple(int(i) for i in np.unravel_index(flat, status.shape))] if status.ndim else status

@@ -31,9 +31,7 @@ def chooser(draw: st.DrawFn) -> Callable[..., Any]:
 
 def drops(data: tuple[int, ...], acks: tuple[int, ...]) -> tuple[Drop, ...]:
     """The packets to lose on r1->r2 (data) and r2->r1 (acknowledgements)."""
-    return tuple(
-        Drop(link=link, packet=n) for link, lost in (("r1->r2", data), ("r2->r1", acks)) for n in lost
-    )
+    return tuple(Drop(link=link, packet=n) for link, lost in (("r1->r2", data), ("r2->r1", acks)) for n in lost)
 
 
 def difference(ours: xr.Dataset, theirs: xr.Dataset) -> str:

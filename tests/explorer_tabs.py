@@ -52,9 +52,7 @@ def numbers(page: Page, picture: int = 0) -> list[list[str]]:
     page.wait_for_function(
         "(i) => document.querySelectorAll('.figure > details:not(.code)')[i].querySelector('td')", arg=picture
     )
-    return details.evaluate(
-        "(d) => [...d.querySelectorAll('tr')].map((r) => [...r.cells].map((c) => c.textContent))"
-    )
+    return details.evaluate("(d) => [...d.querySelectorAll('tr')].map((r) => [...r.cells].map((c) => c.textContent))")
 
 
 def move(page: Page, name: str, value: float) -> None:

@@ -48,8 +48,7 @@ def exact_passage(P: np.ndarray) -> tuple[list[Fraction], list[Fraction]]:
     mean = M.solve(flint.fmpq_mat(n - 1, 1, [one] * (n - 1)))
     m = [zero] + [mean[i, 0] for i in range(n - 1)]
     squares = [
-        one - out[i] + sum((off[i, j] * (m[j] + 1 - m[i]) ** 2 for j in range(n) if j != i), zero)
-        for i in range(1, n)
+        one - out[i] + sum((off[i, j] * (m[j] + 1 - m[i]) ** 2 for j in range(n) if j != i), zero) for i in range(1, n)
     ]
     variance = M.solve(flint.fmpq_mat(n - 1, 1, squares))
     return [as_fraction(x) for x in m[1:]], [as_fraction(variance[i, 0]) for i in range(n - 1)]

@@ -105,9 +105,7 @@ def decided(root: Path, claims: tuple[str, ...]) -> dict[str, list[Any]]:
 def copied(place: Path) -> Path:
     """A copy of the source. Machine code is kept by the path of its source: a worker's copy stays where it is."""
     for folder in FOLDERS:
-        shutil.copytree(
-            ROOT / folder, place / folder, symlinks=True, ignore=shutil.ignore_patterns("__pycache__")
-        )
+        shutil.copytree(ROOT / folder, place / folder, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
     return place
 
 
@@ -138,14 +136,10 @@ def turned(before: list[Any], after: list[Any]) -> str:
 
 def main() -> None:
     """Run mutants and print a line for each."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="*", default=[], help="names of mutants, or of papers")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
-    parser.add_argument(
-        "--output", type=Path, help="JSON of what came out; what stands there already is not run again"
-    )
+    parser.add_argument("--output", type=Path, help="JSON of what came out; what stands there already is not run again")
     words = parser.parse_args()
     chosen = [m for m in mutants() if not words.only or m.name in words.only or m.paper in words.only]
     for mutant in chosen:
@@ -180,9 +174,7 @@ def main() -> None:
                     words.output.write_text(json.dumps(known, indent=1))
     every = [known[m.name]["turned"] for m in chosen]
     noticed, moved = sum(map(bool, every)), sum(bool(notes) and _only_moved(notes) for notes in every)
-    print(
-        f"{noticed} of {len(chosen)} mutants noticed, {moved} of them only by a number that left its interval"
-    )
+    print(f"{noticed} of {len(chosen)} mutants noticed, {moved} of them only by a number that left its interval")
 
 
 def _only_moved(notes: dict[str, str]) -> bool:

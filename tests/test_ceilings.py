@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("models", "solvers", "validation", "apps", "paper_figures")
 
 #: Lines of Python in the package, and of the tests.
-LINES, LINES_OF_TESTS = 90_450, 48_050
+LINES, LINES_OF_TESTS = 87_970, 45_820
 #: Assignments to names that do not name the thing.
 UNNAMED = 800
 WORDS = {

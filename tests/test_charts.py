@@ -71,16 +71,12 @@ RESULTS: dict[str, list[Callable[[], Any]]] = {
     ],
     "convergence": [lambda: solvers.convergence(models.LogisticMap(epsilon=GROWTH))],
     "spectral_radius": [lambda: solvers.spectral_radius(models.LogisticMap(epsilon=GROWTH))],
-    "spectral_abscissa": [
-        lambda: solvers.spectral_abscissa(models.LogisticDelayed(epsilon=GROWTH, delay=[0.3, 0.6]))
-    ],
+    "spectral_abscissa": [lambda: solvers.spectral_abscissa(models.LogisticDelayed(epsilon=GROWTH, delay=[0.3, 0.6]))],
     "stability_chart": [
         lambda: solvers.stability_chart(models.LogisticDelayed(epsilon=GROWTH, delay=[0.3, 0.6, 0.9])),
         lambda: solvers.stability_chart(models.LogisticMap(epsilon=GROWTH)),
     ],
-    "continuation": [
-        lambda: solvers.continuation(models.LogisticDelayed(epsilon=1.0, delay=0.9), "epsilon", (0.5, 3))
-    ],
+    "continuation": [lambda: solvers.continuation(models.LogisticDelayed(epsilon=1.0, delay=0.9), "epsilon", (0.5, 3))],
     "trajectory": [
         lambda: solvers.trajectory(models.Logistic(epsilon=GROWTH), np.linspace(0, 5, 20)),
         lambda: solvers.trajectory(models.Logistic(epsilon=np.linspace(1, 2, 12)), np.linspace(0, 5, 20)),
@@ -88,18 +84,14 @@ RESULTS: dict[str, list[Callable[[], Any]]] = {
     "bifurcation": [lambda: solvers.bifurcation(models.LogisticMap(epsilon=GROWTH))],
     "basin": [
         lambda: solvers.basin(models.LogisticMap(epsilon=2.6), {"w": [1.0, 50.0, 90.0]}),
-        lambda: solvers.basin(
-            models.LotkaVolterraMap(flows=2, epsilon=0.5), {"N[1]": [0.1, 0.5], "N[2]": [0.1, 0.5]}
-        ),
+        lambda: solvers.basin(models.LotkaVolterraMap(flows=2, epsilon=0.5), {"N[1]": [0.1, 0.5], "N[2]": [0.1, 0.5]}),
     ],
     "lyapunov": [
         lambda: solvers.lyapunov(models.LogisticMap(epsilon=GROWTH)),
         lambda: solvers.lyapunov(models.LogisticMap(epsilon=2.9)),
     ],
-    "sweep": [
-        lambda: solvers.sweep(solvers.sweep_of(models.LogisticMap(epsilon=GROWTH), solvers.spectral_radius))
-    ],
-}  # fmt: skip
+    "sweep": [lambda: solvers.sweep(solvers.sweep_of(models.LogisticMap(epsilon=GROWTH), solvers.spectral_radius))],
+}
 #: What is public and has no Dataset of its own: problems, errors, formulas, sentences.
 NO_RESULT = {
     "ChainError", "DDE", "Delayed", "DomainError", "DynamicsError", "Explanation", "Map", "MarkovChain", "ODE",
@@ -135,9 +127,7 @@ def test_a_result_has_a_figure_with_named_axes(solver: str, index: int) -> None:
 @pytest.mark.parametrize(("solver", "index"), CASES)
 def test_a_result_from_a_file_has_the_same_figure(solver: str, index: int, tmp_path: Path) -> None:
     made = result(solver, index)
-    dataset = (
-        made if isinstance(made, xr.Dataset) else made.to_dataset(name=made.name).assign_attrs(made.attrs)
-    )
+    dataset = made if isinstance(made, xr.Dataset) else made.to_dataset(name=made.name).assign_attrs(made.attrs)
     write_netcdf(tmp_path / "x.nc", dataset)
     with xr.open_dataset(tmp_path / "x.nc") as read:
         assert tcpdynamics.plot(read.load()).to_json() == tcpdynamics.plot(made).to_json()
@@ -157,9 +147,7 @@ def test_simulations_are_drawn() -> None:
     left, right = tcpdynamics.plot(runs).data
     np.testing.assert_allclose(left.y, runs.epoch_share.mean("replication"))
     np.testing.assert_allclose(1e6 * right.y, runs.goodput_rate.mean("replication"))  # Mbit/s
-    recorded = Scenario(
-        (Flows(count=2),), Bottleneck(1e6, 20), duration=20.0, warm_up=5.0, record=Record(windows=0.5)
-    )
+    recorded = Scenario((Flows(count=2),), Bottleneck(1e6, 20), duration=20.0, warm_up=5.0, record=Record(windows=0.5))
     assert "window" in tcpdynamics.plot(simulate(recorded)).layout.yaxis.title.text
 
 
@@ -188,10 +176,7 @@ def test_of_two_swept_parameters_one_state_may_be_shown() -> None:
     with pytest.raises(ValueError, match=r"isel\(\w+=0\), or one state: result.sel\(state=\.\.\.\)"):
         tcpdynamics.plot(law)
     image = tcpdynamics.plot(law.sel(state="b0"))
-    assert image.layout.title.text == "state b0" and {image.layout.xaxis.type, image.layout.yaxis.type} == {
-        None,
-        "log",
-    }
+    assert image.layout.title.text == "state b0" and {image.layout.xaxis.type, image.layout.yaxis.type} == {None, "log"}
     line = tcpdynamics.plot(law.sel(state="b0").isel(loss=1))
     assert line.layout.title.text.startswith("loss = 0.1667, state b0") and line.layout.xaxis.type == "log"
     silent = law.sel(state=["b0", "b*"])
@@ -252,9 +237,7 @@ def test_a_legend_says_how_many_lines_are_left_out() -> None:
     law = solvers.stationary(models.SubPacketExact(loss=LOSS).chain())
     figure = tcpdynamics.plot(law)
     assert figure.layout.legend.title.text == f"10 of {law.sizes['state']} lines of probability"
-    assert (
-        len(figure.data) == 10 and not tcpdynamics.plot(law.isel(state=slice(0, 10))).layout.legend.title.text
-    )
+    assert len(figure.data) == 10 and not tcpdynamics.plot(law.isel(state=slice(0, 10))).layout.legend.title.text
 
 
 def test_every_verdict_has_a_colour() -> None:
@@ -281,9 +264,7 @@ def test_a_quantity_of_ones_own_is_drawn_with_its_own_name() -> None:
     assert one.layout.yaxis.title.text == "mean time to the target [epoch]" and len(one.data) == 1
     with pytest.raises(ValueError, match=r"over one or two dimensions, such as result\.x\.sum\('state'\)"):
         tcpdynamics.plot(xr.Dataset({"a": ("x", [1.0])}))
-    with pytest.raises(
-        ValueError, match="needs numbers over one or two dimensions, got float64 over a, b, c"
-    ):
+    with pytest.raises(ValueError, match="needs numbers over one or two dimensions, got float64 over a, b, c"):
         tcpdynamics.plot(xr.DataArray(np.zeros((1, 1, 1)), dims=("a", "b", "c")))
 
 

@@ -27,9 +27,7 @@ SOLVE = (
 
 def _copy_package(site: Path) -> None:
     """A copy in which no folder for compiled code can be made."""
-    shutil.copytree(
-        ROOT / "src/tcpdynamics", site / "tcpdynamics", ignore=shutil.ignore_patterns("__pycache__")
-    )
+    shutil.copytree(ROOT / "src/tcpdynamics", site / "tcpdynamics", ignore=shutil.ignore_patterns("__pycache__"))
     for folder in [path for path in site.rglob("*") if path.is_dir()]:
         (folder / "__pycache__").touch()
 

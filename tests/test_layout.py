@@ -202,9 +202,7 @@ def test_constraints_are_names_and_versions_only() -> None:
 PUBLIC = ("solvers", "models", "validation", "validation.packet", "validation.ns2")
 
 #: Public signatures that say Any, and why nothing better is true.
-SAYS_ANY = {
-    "tcpdynamics.validation.packet.scenario.flows.Flows.settings": "a value of another type for each field",
-}
+SAYS_ANY = {"tcpdynamics.validation.packet.scenario.flows.Flows.settings": "a value of another type for each field"}
 
 
 def _public_signatures() -> Iterator[tuple[str, str, ModuleType]]:

@@ -73,9 +73,7 @@ REQUESTS: dict[str, Callable[[], Any]] = {
     "marked points": lambda: marked(gain=np.linspace(1e-4, 2e-4, 10**6), horizon=100.0),
     "router": lambda: fluid.SampledWindow().run(excess=0.0, intervals=10**12),
     "values of many flows": lambda: models.per_flow(numbers(MANY)),
-    "sweeps of 20 flows": lambda: models.per_flow(
-        [xr.DataArray(np.arange(1000.0), dims=f"K{i}") for i in range(20)]
-    ),
+    "sweeps of 20 flows": lambda: models.per_flow([xr.DataArray(np.arange(1000.0), dims=f"K{i}") for i in range(20)]),
     "crowd": lambda: fluid.Crowd(flows=10**7).dde(),
     "jain": lambda: models.jain(numbers(MANY)),
     "min_max_ratio": lambda: models.min_max_ratio(numbers(MANY)),
@@ -110,9 +108,8 @@ LAGGING = DDE(
     fixed_points=[{"x": 0, "y": 0}],
 )  # fmt: skip
 SLOW = Map(
-    rhs={"x": RATE / 9 * PAST}, delayed={"past": Delayed("x", 40)}, parameters={"rate": RATES},
-    fixed_points=[{"x": 0}],
-)  # fmt: skip
+    rhs={"x": RATE / 9 * PAST}, delayed={"past": Delayed("x", 40)}, parameters={"rate": RATES}, fixed_points=[{"x": 0}]
+)
 
 
 @pytest.mark.parametrize(
@@ -130,9 +127,7 @@ def test_roots_are_bounded_by_states_and_points(
 ) -> None:
     for variable, size in (("WORK", work), ("MEMORY", memory)):
         monkeypatch.setenv(f"TCPDYNAMICS_MAX_{variable}", repr(0.9 * size))
-        with pytest.raises(
-            LimitError, match=r"(roots|linearisations) of . states? at 1,000 points need about"
-        ):
+        with pytest.raises(LimitError, match=r"(roots|linearisations) of . states? at 1,000 points need about"):
             solver(problem)
         monkeypatch.delenv(f"TCPDYNAMICS_MAX_{variable}")
     assert not solver(problem).status.values.any()

@@ -175,12 +175,7 @@ def _law_distance(gap: np.ndarray, level: float) -> tuple[float, float, float, f
     errs = abs(noise[:, clear] @ np.sign(mean[clear])) + abs(noise[:, ~clear]).sum(1)
     p = 0.5 + level / 2
     radius = float(np.quantile(errs, level) * scipy.special.stdtrit(n - 1, p) / scipy.special.ndtri(p)) / 2
-    return (
-        distance,
-        max(0.0, distance - radius),
-        min(1.0, distance + radius),
-        float(abs(noise).sum(1).mean()) / 2,
-    )
+    return (distance, max(0.0, distance - radius), min(1.0, distance + radius), float(abs(noise).sum(1).mean()) / 2)
 
 
 def batch_means(
@@ -240,9 +235,7 @@ def batch_means(
     """
     _check_series(x, dim, level)
     if fewest < 4 or batches < fewest:
-        raise ValueError(
-            f"batches must be at least fewest, and fewest at least 4, got {batches} and {fewest}"
-        )
+        raise ValueError(f"batches must be at least fewest, and fewest at least 4, got {batches} and {fewest}")
     if x.sizes[dim] < batches:
         raise ValueError(
             f"x must hold at least {batches} observations along {dim!r}, got {x.sizes[dim]}; run longer, or ask "
@@ -261,10 +254,7 @@ def batch_means(
     batched = dict(zip(names, parts, strict=True))
     quantile = xr.apply_ufunc(scipy.special.stdtrit, batched["n"] - 1, 0.5 + level / 2)
     half = quantile * batched["sd"] / np.sqrt(batched["n"])
-    values = {k: batched[k] for k in ("mean", "sd")} | {
-        "low": batched["mean"] - half,
-        "high": batched["mean"] + half,
-    }
+    values = {k: batched[k] for k in ("mean", "sd")} | {"low": batched["mean"] - half, "high": batched["mean"] + half}
     diagnostics = {name: batched[name] for name in ("n", "length", "autocorrelation", "independent")}
     return _dataset(values, x, level).assign(diagnostics).assign_attrs(reason=_reason(batched))
 
@@ -456,16 +446,12 @@ def _shares(x: xr.DataArray, dim: str, name: str) -> xr.DataArray:
             "sum over the others"
         )
     if x.sizes[dim] < 2:
-        raise ValueError(
-            f"{name} must hold at least 2 replications along {dim!r}, got {x.sizes[dim]}; run more seeds"
-        )
+        raise ValueError(f"{name} must hold at least 2 replications along {dim!r}, got {x.sizes[dim]}; run more seeds")
     _check_size(x, name)
     x = x.transpose(dim, ...).astype(float)
     total = x.sum([d for d in x.dims if d != dim], skipna=False)
     if not (np.isfinite(x.values).all() and (x.values >= 0).all() and (total.values > 0).all()):
-        raise ValueError(
-            f"{name} must hold counts >= 0, some above 0 in each replication; drop empty replications"
-        )
+        raise ValueError(f"{name} must hold counts >= 0, some above 0 in each replication; drop empty replications")
     return x / total
 
 
@@ -601,9 +587,7 @@ def _relative_half_width(values: list[xr.DataArray], level: float) -> float:
         name = x.name or "measure"
         bad = int((~np.isfinite(x.values)).sum())
         if bad:
-            raise ValueError(
-                f"{name} is not finite in {bad} of {x.size} values; measure what every replication has"
-            )
+            raise ValueError(f"{name} is not finite in {bad} of {x.size} values; measure what every replication has")
         n, mean, variance = _moments(x, "replication", level, str(name))
         count = n.values
         half = scipy.special.stdtrit(count - 1, 0.5 + level / 2) * np.sqrt(variance.values / count)
@@ -625,9 +609,7 @@ def _check_size(x: xr.DataArray, name: str) -> None:
     check_memory(f"{x.size:,} numbers of {name}", 32.0 * x.size, "give fewer, or take them in parts")
 
 
-def _moments(
-    x: xr.DataArray, dim: str, level: float, name: str
-) -> tuple[xr.DataArray, xr.DataArray, xr.DataArray]:
+def _moments(x: xr.DataArray, dim: str, level: float, name: str) -> tuple[xr.DataArray, xr.DataArray, xr.DataArray]:
     """Count, mean and variance of the values that are there; NaN where fewer than two are."""
     if not 0.0 < level < 1.0:
         raise ValueError(f"level must lie in (0, 1), got {level}; a percentage? divide by 100")
@@ -637,9 +619,7 @@ def _moments(
             f"{name} has no dimension {dim!r}, only {', '.join(map(str, x.dims)) or 'none'}; name one of them"
         )
     if x.sizes[dim] < 2:
-        raise ValueError(
-            f"{name} must hold at least 2 replications along {dim!r}, got {x.sizes[dim]}; run more seeds"
-        )
+        raise ValueError(f"{name} must hold at least 2 replications along {dim!r}, got {x.sizes[dim]}; run more seeds")
     count = x.count(dim)
     n, mean = count.where(count >= 2), x.mean(dim)
     return n, mean.where(count >= 2), ((x - mean) ** 2).sum(dim) / (n - 1)
@@ -647,6 +627,4 @@ def _moments(
 
 def _dataset(parts: dict[str, xr.DataArray], x: xr.DataArray, level: float) -> xr.Dataset:
     units = {"units": x.attrs["units"]} if "units" in x.attrs else {}
-    return xr.Dataset(
-        {name: part.assign_attrs(units) for name, part in parts.items()}, attrs={"level": level}
-    )
+    return xr.Dataset({name: part.assign_attrs(units) for name, part in parts.items()}, attrs={"level": level})

@@ -54,9 +54,7 @@ def build(name: str) -> click.Command:
             help="Longest period that is recognised.",
         ),
         click.Option(
-            ["--of"],
-            metavar="NAME",
-            help="The quantity whose extrema are recorded, where time is continuous.",
+            ["--of"], metavar="NAME", help="The quantity whose extrema are recorded, where time is continuous."
         ),
         click.Option(["--lyapunov"], is_flag=True, help="Also the largest Lyapunov exponent."),
     ]

@@ -44,10 +44,7 @@ def build(name: str) -> click.Command:
     command.params += [
         click.Option(["--json", "as_json"], is_flag=True, help="Print JSON instead of a table."),
         click.Option(
-            ["--output"],
-            type=click.Path(path_type=Path),
-            metavar="FILE.nc",
-            help="Write NetCDF instead of printing.",
+            ["--output"], type=click.Path(path_type=Path), metavar="FILE.nc", help="Write NetCDF instead of printing."
         ),
     ]
     return force_option(command)
@@ -73,9 +70,7 @@ def _runner(name: str) -> Callable[..., None]:
                 hint = "; --output FILE.nc takes more" if f"at most {MAX_ROWS:,}" in str(error) else ""
                 raise InputError(f"{error}{hint}") from None
         if output is not None:
-            check_replaceable(
-                output, force, marked(f"closed forms of {type(chosen.model).__name__}", asked())
-            )
+            check_replaceable(output, force, marked(f"closed forms of {type(chosen.model).__name__}", asked()))
         attrs = {"version": __version__, "parameters": json.dumps(_plain(chosen))}
         result = complete_grid(chosen.problem.assign_attrs(attrs), chosen)
         if output is not None:
@@ -103,13 +98,8 @@ def _rows(chosen: Chosen, result: xr.Dataset) -> list[list[str]]:
     rows = [[*axes, *map(str, result.data_vars)]]
     for point in itertools.product(*(range(len(values)) for values in grid)):
         where = dict(zip(axes, point, strict=True))
-        cells = [
-            float(v.isel({k: i for k, i in where.items() if k in v.dims})) for v in result.data_vars.values()
-        ]
+        cells = [float(v.isel({k: i for k, i in where.items() if k in v.dims})) for v in result.data_vars.values()]
         rows.append(
-            [
-                *(f"{grid[j][i]:g}" for j, i in enumerate(point)),
-                *("none" if x != x else f"{x:.5g}" for x in cells),
-            ]
+            [*(f"{grid[j][i]:g}" for j, i in enumerate(point)), *("none" if x != x else f"{x:.5g}" for x in cells)]
         )
     return rows

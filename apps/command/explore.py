@@ -14,15 +14,10 @@ from .progress import working
 
 @click.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to answer on.")
-@click.option(
-    "--port", type=click.IntRange(1, 65535), default=8050, show_default=True, help="Port to answer on."
-)
+@click.option("--port", type=click.IntRange(1, 65535), default=8050, show_default=True, help="Port to answer on.")
 @click.option("--open-to-others", is_flag=True, help="Allow an address that other machines reach.")
-@click.option("--export", "folder", metavar="DIR",
-              help="Write the pages as files that open from disk, and end.")  # fmt: skip
-@click.option(
-    "--figures", is_flag=True, help="With --export: also draw the figures of the claims; half a minute."
-)
+@click.option("--export", "folder", metavar="DIR", help="Write the pages as files that open from disk, and end.")
+@click.option("--figures", is_flag=True, help="With --export: also draw the figures of the claims; half a minute.")
 def explore(host: str, port: int, open_to_others: bool, folder: str | None, figures: bool) -> None:
     """Open the interactive explorer in a browser: sliders, and pictures that follow them."""
     if figures and folder is None:
@@ -52,6 +47,4 @@ def explore(host: str, port: int, open_to_others: bool, folder: str | None, figu
     try:
         serve(host, port, lambda address: click.echo(f"the explorer is at {address} (Ctrl-C ends it)"))
     except OSError as error:
-        raise click.UsageError(
-            f"port {port} cannot be used ({error.strerror}); choose another with --port"
-        ) from None
+        raise click.UsageError(f"port {port} cannot be used ({error.strerror}); choose another with --port") from None

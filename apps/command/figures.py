@@ -23,9 +23,7 @@ _ENDS = (".html", ".png")
 @click.command()
 @click.argument("name", required=False)
 @click.option("--list", "listing", is_flag=True, help="List the figures; also without any word.")
-@click.option(
-    "--all", "every", is_flag=True, help="All figures and the whole ledger, into the folder of --output."
-)
+@click.option("--all", "every", is_flag=True, help="All figures and the whole ledger, into the folder of --output.")
 @click.option(
     "--output",
     type=click.Path(path_type=Path),
@@ -39,13 +37,9 @@ _ENDS = (".html", ".png")
 @click.option("--full", is_flag=True, help="All replications and readings: all together hours.")
 @click.option("--decide", "deciding", is_flag=True, help="NAME is a claim: decide it by its rule, now.")
 @click.option("--json", "as_json", is_flag=True, help="With --decide: print JSON.")
+@click.option("--ns2", is_flag=True, help="With --all: run ns-2 beside, where it is installed and has the protocol.")
 @click.option(
-    "--ns2", is_flag=True, help="With --all: run ns-2 beside, where it is installed and has the protocol."
-)
-@click.option(
-    "--linux",
-    is_flag=True,
-    help="With --all: run Linux's TCP beside, where it is built and has the protocol.",
+    "--linux", is_flag=True, help="With --all: run Linux's TCP beside, where it is built and has the protocol."
 )
 @click.option(
     "--processes",
@@ -53,14 +47,9 @@ _ENDS = (".html", ".png")
     metavar="N",
     help="With --all: share the work among N; by default one a processor, 16 at most.",
 )
+@click.option("--certificate", is_flag=True, help="Hash the outputs in --output, chained, with what made them.")
 @click.option(
-    "--certificate", is_flag=True, help="Hash the outputs in --output, chained, with what made them."
-)
-@click.option(
-    "--check",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Verify a certificate and the files beside it.",
+    "--check", type=click.Path(path_type=Path), metavar="FILE", help="Verify a certificate and the files beside it."
 )
 @click.option(
     "--set",
@@ -132,15 +121,11 @@ def _draw(name: str, output: Path | None, quick: bool, settings: tuple[str, ...]
         raise click.UsageError(f"{name} is a claim; add --decide, or name a figure")
     chosen = registry.get_figure(name)
     if output is None:
-        raise click.UsageError(
-            f"--output is missing; give a folder or a file for {name}, such as --output {name}.html"
-        )
+        raise click.UsageError(f"--output is missing; give a folder or a file for {name}, such as --output {name}.html")
     suffix = output.suffix.lower()
     folder = output.is_dir() or not suffix
     if not folder and suffix not in _ENDS:
-        raise OutputError(
-            f"cannot write {output}: give a folder, or a name that ends in {' or '.join(_ENDS)}"
-        )
+        raise OutputError(f"cannot write {output}: give a folder, or a name that ends in {' or '.join(_ENDS)}")
     holds = marked(f"figure {chosen.name}", asked())
     if not folder:
         check_writable(output)
@@ -180,9 +165,7 @@ def _make(folder: Path) -> None:
         raise OutputError(f"cannot write into {folder}: {error.strerror or error}") from None
 
 
-def _all(
-    output: Path | None, quick: bool, judges: tuple[str, ...], processes: int | None, force: bool
-) -> None:
+def _all(output: Path | None, quick: bool, judges: tuple[str, ...], processes: int | None, force: bool) -> None:
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 

@@ -119,11 +119,7 @@ class ModelGroup(SuggestingGroup):
     kind = "model"
 
     def __init__(
-        self,
-        *args: Any,
-        build: Callable[[str], click.Command],
-        views: tuple[str, ...] = MOTION,
-        **kwargs: Any,
+        self, *args: Any, build: Callable[[str], click.Command], views: tuple[str, ...] = MOTION, **kwargs: Any
     ) -> None:
         super().__init__(*args, **kwargs)
         self.build, self.views = build, views
@@ -149,20 +145,14 @@ class ModelGroup(SuggestingGroup):
         else:
             self._format_classes(formatter, ones)
         with formatter.section("More"):
-            formatter.write_text(
-                f"`{ctx.command_path} MODEL --help` shows a model's formula and its parameters."
-            )
+            formatter.write_text(f"`{ctx.command_path} MODEL --help` shows a model's formula and its parameters.")
 
     def _format_classes(self, formatter: click.HelpFormatter, ones: list[str]) -> None:
         with formatter.section("Classes (one reading each)"):
             classes = ", ".join(ones)
             indent = " " * formatter.current_indent
             lines = textwrap.fill(
-                classes,
-                formatter.width,
-                initial_indent=indent,
-                subsequent_indent=indent,
-                break_on_hyphens=False,
+                classes, formatter.width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
             )
             formatter.write(f"{lines}\n")
 
@@ -190,9 +180,9 @@ def required_words(name: str) -> str:
     from tcpdynamics.models.parameters import describe
 
     rows = describe(candidates(name)[reading_of(name, None, delayed=False)])
-    return "".join(
-        f" {flag(row['name'])} {_TYPICAL[row['name']]}" for row in rows if row["required"]
-    ) + _BESIDE.get(name, "")
+    return "".join(f" {flag(row['name'])} {_TYPICAL[row['name']]}" for row in rows if row["required"]) + _BESIDE.get(
+        name, ""
+    )
 
 
 def _option(entry: Entry) -> click.Option:
@@ -201,9 +191,7 @@ def _option(entry: Entry) -> click.Option:
     if entry.kind == "switch":
         return click.Option([flag(entry.name)], is_flag=True, help=entry.about)
     repeated = entry.kind == "numbers"
-    return click.Option(
-        [flag(entry.name)], multiple=repeated, metavar=_METAVARS[entry.kind], help=entry.about
-    )
+    return click.Option([flag(entry.name)], multiple=repeated, metavar=_METAVARS[entry.kind], help=entry.about)
 
 
 def choose_model(name: str, texts: Mapping[str, Any], **settings: Any) -> Chosen:
@@ -222,9 +210,7 @@ def complete_grid(result: xr.Dataset, chosen: Chosen) -> xr.Dataset:
 
 #: --force, the same for every command that writes files.
 force_option = click.option(
-    "--force",
-    is_flag=True,
-    help="Also replace files that tcpdynamics did not write, or that hold another result.",
+    "--force", is_flag=True, help="Also replace files that tcpdynamics did not write, or that hold another result."
 )
 
 

@@ -159,16 +159,12 @@ class Steps:
             click.echo(f"  {share:4.0%}  {step} ...", err=True)
 
 
-def sweep_to_store(
-    path: Path, target: Swept, solver: Solver, chosen: Chosen, **settings: object
-) -> xr.Dataset:
+def sweep_to_store(path: Path, target: Swept, solver: Solver, chosen: Chosen, **settings: object) -> xr.Dataset:
     """Solve block by block to a store, with a bar; says how to resume where it is interrupted."""
 
     def advice() -> str:
         """Once there is a store."""
-        return (
-            f"the finished blocks are kept in {path}; the same command resumes there" if path.is_dir() else ""
-        )
+        return f"the finished blocks are kept in {path}; the same command resumes there" if path.is_dir() else ""
 
     try:
         with advising(advice), progress_line("sweeping") as line:

@@ -77,17 +77,13 @@ def sweep(
         known = quantities_of(result)
         return sweep_figure(result, [name for name in quantities if name in known])
 
-    title = f"{result.attrs['model']}: means over {count} replications" + (
-        " and 95 % intervals" if count > 1 else ""
-    )
+    title = f"{result.attrs['model']}: means over {count} replications" + (" and 95 % intervals" if count > 1 else "")
     write_outputs(others, result, draw, title, wrote)
     for path in tables:
         files.write_text(path, "".join(csv_lines(result)))
         wrote(path)
         if missing := _left_out(result):
-            click.echo(
-                f"without {', '.join(missing)}: too many numbers a run; x.nc and x.zarr have them", err=True
-            )
+            click.echo(f"without {', '.join(missing)}: too many numbers a run; x.nc and x.zarr have them", err=True)
     if in_json:
         click.echo(json.dumps(_document(result), allow_nan=False))
     else:
@@ -134,9 +130,7 @@ def keys_of(result: xr.Dataset) -> list[str]:
 
 def _scalars(result: xr.Dataset) -> list[str]:
     keys = keys_of(result)
-    return [
-        str(n)[:-5] for n, v in result.data_vars.items() if str(n).endswith("_mean") and list(v.dims) == keys
-    ]
+    return [str(n)[:-5] for n, v in result.data_vars.items() if str(n).endswith("_mean") and list(v.dims) == keys]
 
 
 def _points(result: xr.Dataset) -> Iterator[dict[str, int]]:
@@ -209,21 +203,14 @@ def _printed(result: xr.Dataset, quantities: Sequence[str], count: int) -> Itera
             break
         rows.append(
             [_short(result, key, i) for key, i in point.items()]
-            + [
-                _cell(result.isel(point if group is None else {**point, "group": group}), n)
-                for n, group in columns
-            ]
+            + [_cell(result.isel(point if group is None else {**point, "group": group}), n) for n, group in columns]
         )
     yield f"{result.attrs['model']}: {result['status'][..., 0].size:,} scenarios, {count} replications each"
     yield columns_of(rows)
     if result["status"][..., 0].size > ROWS:
         yield f"the first {ROWS} rows; --json or --output has all"
     if beside := [name for name in quantities if name not in names]:
-        which = (
-            "are several numbers a run and stand"
-            if len(beside) > 1
-            else "is several numbers a run and stands"
-        )
+        which = "are several numbers a run and stand" if len(beside) > 1 else "is several numbers a run and stands"
         yield f"{', '.join(beside)} {which} in --output x.nc, x.zarr or --json"
     if count > 1 and columns:
         yield f"± half of Student's 95 % interval over {count} replications"
@@ -279,9 +266,7 @@ def _warn(result: xr.Dataset, count: int) -> None:
     """Say which runs failed, and where runs bear marks of phase effects."""
     if "failure_reason" in result:
         many = result.sizes["failure"]
-        click.echo(
-            f"Warning: {many:,} simulations failed, first: {result.failure_reason.values[0]}", err=True
-        )
+        click.echo(f"Warning: {many:,} simulations failed, first: {result.failure_reason.values[0]}", err=True)
     if "phase_warning" not in result:
         return
     share = result.phase_warning_mean.values

@@ -35,9 +35,7 @@ def complete_scenario(ctx: click.Context, param: click.Parameter, incomplete: st
     """Ready scenarios, then files."""
     from tcpdynamics.validation.packet import ready_scenarios
 
-    names = [
-        CompletionItem(name) for name in ready_scenarios() if name.startswith(incomplete.replace("-", "_"))
-    ]
+    names = [CompletionItem(name) for name in ready_scenarios() if name.startswith(incomplete.replace("-", "_"))]
     return [*names, CompletionItem(incomplete, type="file")]
 
 
@@ -57,9 +55,7 @@ def complete_scenario(ctx: click.Context, param: click.Parameter, incomplete: st
 )
 @click.option("--until", hidden=True, help="The former name of --precision.")
 @click.option(
-    "--most",
-    type=click.IntRange(2, 10_000),
-    help=f"Replications that --precision runs at most.  [default: {_MOST}]",
+    "--most", type=click.IntRange(2, 10_000), help=f"Replications that --precision runs at most.  [default: {_MOST}]"
 )
 @click.option(
     "--set",
@@ -94,12 +90,8 @@ def complete_scenario(ctx: click.Context, param: click.Parameter, incomplete: st
     "(each data segment sent: time_s,flow,sequence,retransmission); may be repeated. Of a sweep x.nc, x.csv (a row a "
     "point), x.html or x.png (means with intervals), x.zarr (an interrupted sweep resumes there).",
 )
-@click.option(
-    "--trace", type=click.Path(path_type=Path), hidden=True, help="The former name of --output x.csv."
-)
-@click.option(
-    "--plot", type=click.Path(path_type=Path), hidden=True, help="The former name of --output x.html."
-)
+@click.option("--trace", type=click.Path(path_type=Path), hidden=True, help="The former name of --output x.csv.")
+@click.option("--plot", type=click.Path(path_type=Path), hidden=True, help="The former name of --output x.html.")
 @click.option("--list", "show_list", is_flag=True, help="List the ready scenarios and stop.")
 @force_option
 def simulate(
@@ -143,9 +135,7 @@ def simulate(
             click.echo(f"{name:24s} {outputs.about_file(path)}")
         return
     if scenario is None:
-        raise click.UsageError(
-            "SCENARIO is missing; give x.toml, or a name that `tcpdynamics simulate --list` shows"
-        )
+        raise click.UsageError("SCENARIO is missing; give x.toml, or a name that `tcpdynamics simulate --list` shows")
     if until is not None and precision is not None:
         raise click.UsageError("--until is the former name of --precision; leave it out")
     advice = list(_advice_on_words(until, trace, plot))
@@ -227,30 +217,18 @@ def _grid(settings: tuple[str, ...]) -> tuple[dict[str, list[Any]], tuple[str, .
     return grid, tuple(setting for setting in single if setting not in late)
 
 
-def _check_sweep(
-    precision: str | None, most: int | None, trace: Path | None, plot: Path | None, verbose: bool
-) -> None:
-    others = {
-        "--precision": precision,
-        "--most": most,
-        "--trace": trace,
-        "--plot": plot,
-        "--verbose": verbose or None,
-    }
+def _check_sweep(precision: str | None, most: int | None, trace: Path | None, plot: Path | None, verbose: bool) -> None:
+    others = {"--precision": precision, "--most": most, "--trace": trace, "--plot": plot, "--verbose": verbose or None}
     for name, value in others.items():
         if value is not None:
-            raise click.UsageError(
-                f"{name} belongs to one scenario, and --set asks for a grid; leave one of them out"
-            )
+            raise click.UsageError(f"{name} belongs to one scenario, and --set asks for a grid; leave one of them out")
 
 
 def _mark(scenario: Scenario, replications: int | None, share: float | None, most: int | None) -> str:
     """The mark of what is simulated, wherever its scenario came from."""
     from tcpdynamics.validation.packet.result import table
 
-    runs = (
-        {"replications": replications or 1} if share is None else {"precision": share, "most": most or _MOST}
-    )
+    runs = {"replications": replications or 1} if share is None else {"precision": share, "most": most or _MOST}
     return settings_mark({"scenario": table(scenario), **runs})
 
 
@@ -285,9 +263,7 @@ def _check_together(
     replications: int | None, precision: str | None, most: int | None, trace: Path | None, plot: Path | None
 ) -> None:
     if precision is not None and replications is not None:
-        raise click.UsageError(
-            "--precision chooses the number of replications itself; leave out --replications"
-        )
+        raise click.UsageError("--precision chooses the number of replications itself; leave out --replications")
     if most is not None and precision is None:
         raise click.UsageError("--most belongs to --precision; give both, or --replications")
     for path in (trace, plot):
@@ -350,9 +326,7 @@ def _run(scenario: Scenario, replications: int, share: float | None, most: int) 
             raise
 
 
-def _write(
-    result: xr.Dataset, writers: Iterable[tuple[Path | None, Callable[[Path, xr.Dataset], None]]]
-) -> None:
+def _write(result: xr.Dataset, writers: Iterable[tuple[Path | None, Callable[[Path, xr.Dataset], None]]]) -> None:
     for path, write in writers:
         if path is not None:
             write(path, result)
@@ -360,9 +334,7 @@ def _write(
 
 
 def _stopped(
-    stop: KeyboardInterrupt,
-    writers: Sequence[tuple[Path | None, Callable[[Path, xr.Dataset], None]]],
-    mark: str,
+    stop: KeyboardInterrupt, writers: Sequence[tuple[Path | None, Callable[[Path, xr.Dataset], None]]], mark: str
 ) -> NoReturn:
     """Save what is recorded, say where the run ended, and end with 130.
 
@@ -391,9 +363,7 @@ def _stopped(
 
 def _reached(result: xr.Dataset) -> str:
     a = result.attrs
-    text = (
-        f"{a['until_replications']} replications, half-width {a['until_relative_half_width']:.2%} of the mean"
-    )
+    text = f"{a['until_replications']} replications, half-width {a['until_relative_half_width']:.2%} of the mean"
     if a["until_reached"]:
         return text
     return f"Warning: {text}, {a['until_precision']:.2%} was wanted; raise --most"

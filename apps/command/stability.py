@@ -46,9 +46,7 @@ def build(name: str) -> click.Command:
     command = options.ModelCommand(name, callback=_runner(name), help=text, short_help=summary(name))
     command.params += options.model_options(name)
     command.params.append(
-        click.Option(
-            ["--verdict"], is_flag=True, help="One line on one point: stable, marginal, unstable or unknown."
-        )
+        click.Option(["--verdict"], is_flag=True, help="One line on one point: stable, marginal, unstable or unknown.")
     )
     return options.common_options(command)
 
@@ -98,14 +96,10 @@ def _point(chosen: Chosen, paths: tuple[Path, ...], in_json: bool, verdict: bool
 
         return spectrum_figure(point.roots)
 
-    write_outputs(
-        paths, options.with_settings(_without_complex(point.roots)), draw, heading(chosen), options.wrote
-    )
+    write_outputs(paths, options.with_settings(_without_complex(point.roots)), draw, heading(chosen), options.wrote)
     if in_json:
         rest = {"at": point.at, "margin": point.margin, "on_switch": point.on_switch}
-        click.echo(
-            json.dumps(document(chosen, point.roots, verdict=point.verdict, summary=point.line(), **rest))
-        )
+        click.echo(json.dumps(document(chosen, point.roots, verdict=point.verdict, summary=point.line(), **rest)))
     elif verdict:
         click.echo(point.line())
     elif not paths:

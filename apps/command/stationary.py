@@ -17,16 +17,7 @@ from tcpdynamics.quantities import MAX_POINTS
 from ..choice import CHAIN, FAMILIES, Chosen, summary
 from ..files import check_ours, marked
 from ..outputs import check_outputs, subtitle, table, write_outputs
-from .options import (
-    ModelGroup,
-    asked,
-    choose_model,
-    force_option,
-    model_options,
-    refusals,
-    with_settings,
-    wrote,
-)
+from .options import ModelGroup, asked, choose_model, force_option, model_options, refusals, with_settings, wrote
 from .progress import working
 
 if TYPE_CHECKING:
@@ -69,8 +60,7 @@ def build(name: str) -> click.Command:
     if name in FAMILIES:
         text += 'The chains of Chen, Iyengar, Subramanian and Ford, "TCP Behavior in Sub-Packet Regimes".\n\n'
     text += (
-        "One row a loss rate: the probability that 0, 1, ..., W packets are sent in an epoch (one RTT), and their "
-        "mean."
+        "One row a loss rate: the probability that 0, 1, ..., W packets are sent in an epoch (one RTT), and their mean."
     )
     if name in _EXAMPLES:
         text += "\n\n\b\n" + "\n".join(f"tcpdynamics stationary {name} {words}" for words in _EXAMPLES[name])
@@ -179,9 +169,7 @@ def _chosen(name: str, texts: Mapping[str, Any], most: int, exact: bool) -> Chos
     except InputError as error:
         hint = "; --output FILE.nc takes more" if f"at most {MAX_PRINTED:,}" in str(error) else ""
         if str(error).startswith("`loss` must lie in (0, 0.5), got 0."):
-            hint = (
-                f"; the {texts['reading']} model has no backoff limit and no answer there, --model exact has"
-            )
+            hint = f"; the {texts['reading']} model has no backoff limit and no answer there, --model exact has"
         raise InputError(f"{error}{hint}") from None
     if exact:
         _check_digits(chosen)
@@ -209,9 +197,7 @@ def _check_digits(chosen: Chosen) -> None:
         raise LimitError(
             f"--exact takes --w-max up to {MAX_EXACT_WINDOW}, got {w_max}: beyond, rationals have millions of digits"
         )
-    longest = max(
-        max(x.numerator, x.denominator).bit_length() for values in chosen.swept.values() for x in values
-    )
+    longest = max(max(x.numerator, x.denominator).bit_length() for values in chosen.swept.values() for x in values)
     bits = longest * (w_max**2 / 1.9 + 3 * w_max)
     digits = int(0.30103 * bits)
     numbers = 2 * (w_max + 12) * chosen.points
@@ -220,11 +206,7 @@ def _check_digits(chosen: Chosen) -> None:
             f"--exact would give {numbers:,} rationals of up to {digits:,} digits each, at most {MAX_DIGITS:,} digits "
             "are allowed in all; ask for fewer points, a smaller --w-max or shorter loss rates"
         )
-    check_work(
-        f"{chosen.points:,} exact points",
-        0.6 * numbers * bits**2,
-        "ask for fewer points or a smaller --w-max",
-    )
+    check_work(f"{chosen.points:,} exact points", 0.6 * numbers * bits**2, "ask for fewer points or a smaller --w-max")
 
 
 def _check_exact_cells(chosen: Chosen) -> None:
@@ -254,9 +236,7 @@ def _solve(chosen: Chosen, exact: bool) -> tuple[xr.Dataset | None, xr.Dataset]:
     return law.transpose(*chosen.swept, ...), counts.transpose(*chosen.swept, ...)
 
 
-def document(
-    kind: str, chosen: Chosen, law: xr.Dataset | None, counts: xr.Dataset, exact: bool
-) -> dict[str, Any]:
+def document(kind: str, chosen: Chosen, law: xr.Dataset | None, counts: xr.Dataset, exact: bool) -> dict[str, Any]:
     """The documented JSON: one row a loss rate, in the order of the words; more ranges nest. No law, no states."""
 
     def numbers(values: Any) -> Any:
@@ -299,9 +279,7 @@ def _title(kind: str, chosen: Chosen) -> str:
         for name, label in labels.items()
         if hasattr(model, name) and name not in chosen.swept
     ]
-    return ", ".join(
-        [f"Sub-packet chain, {kind} model ({type(model).__name__}; {', '.join(parameters)})", *ones]
-    )
+    return ", ".join([f"Sub-packet chain, {kind} model ({type(model).__name__}; {', '.join(parameters)})", *ones])
 
 
 def _rows(chosen: Chosen, counts: xr.Dataset, exact: bool) -> list[list[str]]:

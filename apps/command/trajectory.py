@@ -53,9 +53,7 @@ def build(name: str) -> click.Command:
         *options.model_options(name),
         _START,
         click.Option(["--time"], metavar="RANGE", help="Times of the result, such as 0:100:501."),
-        click.Option(
-            ["--until"], metavar="T", help="Last time, in the model's unit of time.  [default: 100]"
-        ),
+        click.Option(["--until"], metavar="T", help="Last time, in the model's unit of time.  [default: 100]"),
         click.Option(
             ["--points"],
             type=click.IntRange(2, MAX_POINTS),
@@ -139,9 +137,7 @@ def starting(chosen: Chosen, starts: tuple[str, ...], most: int = MAX_POINTS) ->
         numbers = read_numbers(f"--start {name}", word, unit, most)
         _check_start(chosen.model, name, numbers)
         if len(numbers) > 1 and len(labels) > 1:
-            raise click.UsageError(
-                f"--start {name} stands for {len(labels)} states: give one number, not a range"
-            )
+            raise click.UsageError(f"--start {name} stands for {len(labels)} states: give one number, not a range")
         for label in labels:
             values[label] = np.asarray(numbers) if len(numbers) > 1 else numbers[0]
         if len(numbers) > 1:
@@ -284,6 +280,5 @@ def _say_failures(result: xr.Dataset) -> None:
     where = ", ".join(f"{k} = {v:g}" for k, v in failed[0][0].items() if k in result["status"].dims)
     many = f"{len(failed):,} of {result['status'].size:,} trajectories"
     click.echo(
-        f"Warning: {many} failed{f', first at {where}' if where else ''}: {without_advice(failed[0][1])}",
-        err=True,
+        f"Warning: {many} failed{f', first at {where}' if where else ''}: {without_advice(failed[0][1])}", err=True
     )

@@ -30,10 +30,7 @@ _netcdf_option = click.option(
 #: Command -> comparison and one line.
 _COMPARISONS = {
     "logistic": ("LogisticVsFluid", "Delayed logistic control: trajectories against spectrum and chart."),
-    "lotka-volterra": (
-        "LotkaVolterraVsFluid",
-        "Lotka-Volterra control: n flows, old measurements, a real queue.",
-    ),
+    "lotka-volterra": ("LotkaVolterraVsFluid", "Lotka-Volterra control: n flows, old measurements, a real queue."),
     "t-refwa": ("TRefwaMapVsFluid", "Readings of T-REFWA's eq. (3) against a router on a real queue."),
     "t-refwa-packets": (
         "TRefwaVsPackets",
@@ -45,18 +42,12 @@ _COMPARISONS = {
         "LotkaVolterraVsPackets",
         "Logistic control in packets: its models, and what its paper says of it.",
     ),
-    "window-rules": (
-        "WindowRulesVsLaws",
-        "HighSpeed, Scalable, CUBIC and Reno in packets against their laws.",
-    ),
+    "window-rules": ("WindowRulesVsLaws", "HighSpeed, Scalable, CUBIC and Reno in packets against their laws."),
     "retransmission-priority": (
         "RetransmissionPriorityVsPackets",
         "A gateway that sends retransmissions first: fairness and losses with and without it, and its model.",
     ),
-    "ladder": (
-        "SenderChainLadder",
-        "From the printed chain to flows in step on a queue: what each assumption costs.",
-    ),
+    "ladder": ("SenderChainLadder", "From the printed chain to flows in step on a queue: what each assumption costs."),
     "sender-chain": (
         "SenderChainVsPackets",
         "Chains compiled from the simulator's senders beside the simulator: the distance must be zero.",
@@ -67,10 +58,7 @@ _COMPARISONS = {
         "BbrVsCubic",
         "One BBR flow against CUBIC over the size of the buffer, in Linux, beside the published model.",
     ),
-    "linux-controls": (
-        "LinuxControls",
-        "Congestion controls and queues one by one: Linux beside the simulator.",
-    ),
+    "linux-controls": ("LinuxControls", "Congestion controls and queues one by one: Linux beside the simulator."),
     "linux-sends": (
         "LinuxSends",
         "Single flows with chosen losses beside Linux, send by send: what decides the first difference.",
@@ -128,8 +116,7 @@ def _quick_words(kind: Any) -> str:
     """What a quick comparison is made of, where that is not what it is else."""
     fields = kind.__dataclass_fields__
     return "; ".join(
-        f"{name} {shown(value)} instead of {shown(fields[name].default)}"
-        for name, value in kind.quick.items()
+        f"{name} {shown(value)} instead of {shown(fields[name].default)}" for name, value in kind.quick.items()
     )
 
 
@@ -159,7 +146,7 @@ _CHAINS: dict[str, tuple[Any, str]] = {
     "stages": (int, "Repeated-timeout stages of the chain “full”.  [default: 3]"),
     "backoff_cap": (int, "Doublings of the timeout at most.  [default: 6]"),
     "collapse": (int, "Successes in a row that collapse the backoff of the chain “exact”, 1 to 3.  [default: 3]"),
-}  # fmt: skip
+}
 
 
 def _chain_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -257,11 +244,7 @@ def _print_verdicts(result: xr.Dataset) -> None:
 
 @validate.command("ns2")
 @click.option("--live", is_flag=True, help="Run ns-2 now (minutes) instead of taking its recorded results.")
-@click.option(
-    "--tied",
-    is_flag=True,
-    help="Cases with packets at the same instant, whose order rounding decides.",
-)
+@click.option("--tied", is_flag=True, help="Cases with packets at the same instant, whose order rounding decides.")
 @click.option(
     "--grid",
     is_flag=True,
@@ -287,12 +270,8 @@ def validate_ns2(live: bool, tied: bool, grid: bool, as_json: bool, output: Path
     if as_json:
         click.echo(json.dumps(rows))
     else:
-        click.echo(
-            f"ns-2: {result.attrs['ns2']}; means over {comparison.seeds} seeds, 99 % interval of ours - ns-2"
-        )
-        heads = (
-            f"{'case':24s}{'quantity':14s}{'ours':>11s}{'ns-2':>11s} {'unit':10s}{'interval':>24s}  verdict"
-        )
+        click.echo(f"ns-2: {result.attrs['ns2']}; means over {comparison.seeds} seeds, 99 % interval of ours - ns-2")
+        heads = f"{'case':24s}{'quantity':14s}{'ours':>11s}{'ns-2':>11s} {'unit':10s}{'interval':>24s}  verdict"
         click.echo(heads)
         for row in rows:
             interval = f"[{row['low']:.3g}, {row['high']:.3g}]"
@@ -306,9 +285,7 @@ def validate_ns2(live: bool, tied: bool, grid: bool, as_json: bool, output: Path
 
 @validate.command("linux")
 @click.option(
-    "--live",
-    is_flag=True,
-    help="Run Linux now (15 minutes on two cores) instead of taking its recorded results.",
+    "--live", is_flag=True, help="Run Linux now (15 minutes on two cores) instead of taking its recorded results."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 @_netcdf_option
@@ -345,9 +322,7 @@ def validate_linux(live: bool, as_json: bool, output: Path | None, force: bool) 
 def _fluid_command(name: str) -> click.Command:
     text = _COMPARISONS[name][1]
     live = click.Option(
-        ["--live"],
-        is_flag=True,
-        help="Run Linux now (10 to 45 minutes) instead of taking its recorded results.",
+        ["--live"], is_flag=True, help="Run Linux now (10 to 45 minutes) instead of taking its recorded results."
     )
     command = click.Command(
         name,

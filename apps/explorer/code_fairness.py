@@ -28,9 +28,7 @@ def _of_some(code: Callable[[Values], str]) -> Callable[[Values], str]:
 
 def flows(values: Values) -> str:
     """What each flow has."""
-    return _head(values) + (
-        'table = pd.DataFrame({"flow": range(1, len(x) + 1), "throughput": x})\nprint(table)\n'
-    )
+    return _head(values) + ('table = pd.DataFrame({"flow": range(1, len(x) + 1), "throughput": x})\nprint(table)\n')
 
 
 @_of_some

@@ -43,9 +43,7 @@ def queue(model: type[Any], fields: dict[str, Any], values: Values) -> str:
     )
 
 
-_VERDICT = (
-    'verdict = "stable" if model.stability_margin() > 0 else "unstable"  # by the exact linearisation\n'
-)
+_VERDICT = 'verdict = "stable" if model.stability_margin() > 0 else "unstable"  # by the exact linearisation\n'
 
 
 def plane(model: type[Any], fields: dict[str, Any], values: Values) -> str:

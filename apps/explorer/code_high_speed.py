@@ -110,6 +110,4 @@ def facts(values: Values) -> str:
 
 def command(values: Values) -> str:
     """The command that follows HighSpeed TCP's mean window."""
-    return (
-        f"tcpdynamics trajectory high-speed-tcp --loss {values['loss']!r} --time 0:{values['end']!r}:{TIMES}"
-    )
+    return f"tcpdynamics trajectory high-speed-tcp --loss {values['loss']!r} --time 0:{values['end']!r}:{TIMES}"

@@ -41,9 +41,7 @@ def head(m: Motion, values: Values, more: str = "") -> str:
     """The rates of the flows at the times of the picture."""
     n, K = int(values["flows"]), values["capacity"]
     whole = values["reading"] in ("map", "stale", "held")
-    times = (
-        f"np.arange({int(values['end']) + 1})" if whole else f"np.linspace(0, {values['end']!r}, {m.times})"
-    )
+    times = f"np.arange({int(values['end']) + 1})" if whole else f"np.linspace(0, {values['end']!r}, {m.times})"
     return (
         "from dataclasses import replace\n\n"
         "import numpy as np\n"
@@ -96,9 +94,7 @@ def plane(m: Motion, values: Values, point: dict[str, Any]) -> str:
     )
 
 
-def chart(
-    m: Motion, values: Values, across: str, fields: dict[str, Any], point: dict[str, Any], exact: bool
-) -> str:
+def chart(m: Motion, values: Values, across: str, fields: dict[str, Any], point: dict[str, Any], exact: bool) -> str:
     """The boundary by the closed form for flows alike; with unequal access links, by exact roots."""
     low, high = (0.02, 3.0) if across == "delay" else (0.0, 0.98)
     fixed = "".join(f", {k}={v!r}" for k, v in fields.items() if k not in ("epsilon", across, "link"))
@@ -134,9 +130,7 @@ def chart(
     return text + PLANE.format(x=name, y="gain ε")
 
 
-def ends(
-    m: Motion, values: Values, fields: dict[str, Any], capacities: list[float], point: dict[str, Any]
-) -> str:
+def ends(m: Motion, values: Values, fields: dict[str, Any], capacities: list[float], point: dict[str, Any]) -> str:
     """Where the sum of the rates ends up: of a map its orbit, else its least and its largest value."""
     table = 'table = pd.DataFrame(rows, columns=["gain ε", "sum of the rates"])\nprint(table)\n'
     if m.kind == "map":

@@ -123,9 +123,7 @@ def facts(values: Values) -> str:
 
 
 def _words(values: Values) -> str:
-    words = (
-        f"--{name.replace('_', '-')} {values[name]!r}" for name in ("loss", "rtt", "timeout", "window_limit")
-    )
+    words = (f"--{name.replace('_', '-')} {values[name]!r}" for name in ("loss", "rtt", "timeout", "window_limit"))
     return f"tcpdynamics evaluate mtcp-throughput {' '.join(words)} --routes {int(values['routes'])}"
 
 

@@ -73,9 +73,7 @@ def loss(values: Values) -> str:
 
 def repeats(values: Values) -> str:
     """How likely a timeout is followed by another, longer one."""
-    return _curves(
-        values, "flows[name].repeat_probability().values", _FLOWS, ' | {"mean silence infinite above": 0.5}'
-    )
+    return _curves(values, "flows[name].repeat_probability().values", _FLOWS, ' | {"mean silence infinite above": 0.5}')
 
 
 def silent(values: Values) -> str:
@@ -97,8 +95,7 @@ def facts(values: Values) -> str:
     """The numbers at this share, and the losses at which the mean silence would be infinite."""
     return (
         _head(values, repr(values["share"]), _LOST).replace(
-            "import numpy as np\nimport pandas as pd\n",
-            "import pandas as pd\nfrom scipy.optimize import brentq\n",
+            "import numpy as np\nimport pandas as pd\n", "import pandas as pd\nfrom scipy.optimize import brentq\n"
         )
         + "limits = []\n"
         + "for link in links.values():\n"

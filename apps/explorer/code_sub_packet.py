@@ -12,14 +12,8 @@ from . import sub_packet_sender as own
 from .page import Values
 
 #: Fields that shape each chain; the others are inputs of its function.
-SHAPES = {
-    "full": ("w_max", "stages"),
-    "approximate": ("w_max",),
-    "exact": ("w_max", "backoff_cap", "collapse"),
-}
-CHAINS: dict[str, type[Any]] = {
-    "full": SubPacketFull, "approximate": SubPacketApproximate, "exact": SubPacketExact,
-}  # fmt: skip
+SHAPES = {"full": ("w_max", "stages"), "approximate": ("w_max",), "exact": ("w_max", "backoff_cap", "collapse")}
+CHAINS: dict[str, type[Any]] = {"full": SubPacketFull, "approximate": SubPacketApproximate, "exact": SubPacketExact}
 #: The order of the columns.
 COLUMNS = ("approximate", "full", "exact")
 #: Where the loss comes from.
@@ -90,8 +84,7 @@ def _sender(values: Values, loss: str) -> str:
         return ""
     chosen = ", ".join(f"{k}={v!r}" for k, v in own.fields(values).items())
     return (
-        "from tcpdynamics.validation.sender_chain import Sender\n\n"
-        f'models["sender"] = Sender(loss={loss}, {chosen})\n'
+        f'from tcpdynamics.validation.sender_chain import Sender\n\nmodels["sender"] = Sender(loss={loss}, {chosen})\n'
     )
 
 

@@ -84,9 +84,7 @@ def _fill(folder: Path, whole: bool) -> list[str]:
     listed = [page for page in pages().values() if page.exported]
     files = [_write(folder, page, listed, whole) for page in listed]
     script = f'explorer.contents(document.getElementById("page"), {_plain(contents(listed, "{}.html"))});'
-    first = _PAGE.format(
-        title=escape(TITLE), brand=TITLE, links=_links(listed), scripts=f"<script>{script}</script>"
-    )
+    first = _PAGE.format(title=escape(TITLE), brand=TITLE, links=_links(listed), scripts=f"<script>{script}</script>")
     (folder / "index.html").write_text(first, encoding="utf-8")
     return files
 
@@ -96,9 +94,7 @@ def _write(folder: Path, page: Page, listed: list[Page], whole: bool) -> str:
     scripts.mkdir(parents=True)
     for printed in page.printed:
         for values in page.shapes(printed):
-            (scripts / f"{printed.key(values)}.js").write_text(
-                printed.script(page.slug, values), encoding="utf-8"
-            )
+            (scripts / f"{printed.key(values)}.js").write_text(printed.script(page.slug, values), encoding="utf-8")
     spec = page.spec(whole) | {"functions": "functions/", "plotly": "assets/vendor/plotly.min.js"}
     script_tags = (
         f'<script src="assets/pages/{page.slug}.js"></script>\n'
@@ -121,6 +117,5 @@ def _links(listed: list[Page], page: Page | None = None) -> str:
     """The menu, with the page that is open marked."""
     current = ' aria-current="page"'
     return "".join(
-        f'<a href="{other.slug}.html"{current if other is page else ""}>{escape(other.title)}</a>'
-        for other in listed
+        f'<a href="{other.slug}.html"{current if other is page else ""}>{escape(other.title)}</a>' for other in listed
     )

@@ -54,9 +54,7 @@ def add_job_routes(server: Any, kinds: Mapping[str, JobKind]) -> Jobs:
                 refuse(400, 'a job is asked for as {"kind": ..., "words": {...}}')
         try:
             return jsonify(job=jobs.start(kind, words)), 201
-        except (
-            InputError
-        ) as error:  # nothing is wrong with the request: browsers would write an error into the console
+        except InputError as error:  # nothing is wrong with the request: browsers would write an error into the console
             return jsonify(refused=str(error))
 
     @server.get("/jobs/<name>")  # type: ignore[untyped-decorator]

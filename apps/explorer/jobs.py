@@ -150,9 +150,7 @@ class Jobs:
         checked = self._kinds[kind].read(words)
         with self._turn:
             if len(self._queue) >= WAITING or self._closed.is_set():
-                raise BusyError(
-                    f"{AT_ONCE} jobs run and {len(self._queue)} wait; try again when some have ended"
-                )
+                raise BusyError(f"{AT_ONCE} jobs run and {len(self._queue)} wait; try again when some have ended")
             job = _Job(self._kinds[kind], checked, self._clock())
             name = secrets.token_urlsafe(18)
             self._jobs[name] = job
@@ -414,11 +412,7 @@ def work() -> None:
     except TcpDynamicsError as error:
         parts, state, said = {}, "refused", str(error)[:2000]
     except MemoryError:
-        parts, state, said = (
-            {},
-            "refused",
-            f"it needs more than {MAX_MEMORY / 1e9:g} GB of memory; ask for less",
-        )
+        parts, state, said = ({}, "refused", f"it needs more than {MAX_MEMORY / 1e9:g} GB of memory; ask for less")
     except Exception as error:
         import traceback
 

@@ -253,16 +253,8 @@ def fairness(result: xr.Dataset) -> list[list[Any]]:
     if not any(x):
         return []
     return [
-        [
-            "Jain's index",
-            indices.jain(x),
-            "the share of the flows that an equal share would serve; 1: all alike",
-        ],
-        [
-            "min/max",
-            indices.min_max_ratio(x),
-            "the least goodput over the largest; 1: all alike, 0: one starves",
-        ],
+        ["Jain's index", indices.jain(x), "the share of the flows that an equal share would serve; 1: all alike"],
+        ["min/max", indices.min_max_ratio(x), "the least goodput over the largest; 1: all alike, 0: one starves"],
         ["entropy", indices.entropy(x), f"of the shares, in nat; all alike: {math.log(len(x)):.4g}"],
         ["Gini", indices.gini(x), "twice the area above the Lorenz curve; 0: all alike"],
         ["Hoover", indices.hoover(x), "the share that would have to change hands; 0: all alike"],

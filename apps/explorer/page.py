@@ -73,9 +73,7 @@ class Control:
         """
         value = only_number(f"`{self.name}`", text, self.unit)
         if not self.low <= value <= self.high:
-            raise DomainError(
-                f"`{self.name}` must lie in [{self.low:g}, {self.high:g}] on this page, got {value:g}"
-            )
+            raise DomainError(f"`{self.name}` must lie in [{self.low:g}, {self.high:g}] on this page, got {value:g}")
         if self.step == 1 and value != math.floor(value):
             raise DomainError(f"`{self.name}` must be a whole number, got {value:g}")
         return value
@@ -312,9 +310,7 @@ class Page:
                     values[c.name] = c.read(words[c.name])
                 except InputError as error:
                     complaints.append(f"{error}; {word(c.start)} is shown" if shows else str(error))
-        unknown = sorted(
-            set(words) - set(values) - {"guess"}
-        )  # the switch that hides answers, known to the script
+        unknown = sorted(set(words) - set(values) - {"guess"})  # the switch that hides answers, known to the script
         if unknown:
             complaints.append(f"this page has no {unknown[0][:40]!r}; it has {', '.join(values)}")
         return values, complaints

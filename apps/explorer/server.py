@@ -66,9 +66,7 @@ def spec_of(page: Page, search: str = "") -> dict[str, Any]:
         values, complaints = page.read(words_of(search))
     except InputError as error:
         values, complaints = page.start(), [str(error)]
-    places = {name: f"/{name}/" for name in ("functions", "answers", "code", "netcdf")} | {
-        "plotly": "/plotly.min.js"
-    }
+    places = {name: f"/{name}/" for name in ("functions", "answers", "code", "netcdf")} | {"plotly": "/plotly.min.js"}
     return page.spec() | places | {"values": values, "complaints": complaints}
 
 
@@ -138,7 +136,7 @@ def make_app(local_only: bool = True) -> Any:
             html.Main(id="page"),
         ],
         lang="en",
-    )  # fmt: skip
+    )
 
     @app.callback(Output("spec", "data"), Input("address", "pathname"), Input("address", "search"))  # type: ignore[untyped-decorator]
     def open_page(pathname: str | None, search: str | None) -> dict[str, Any]:
@@ -149,9 +147,7 @@ def make_app(local_only: bool = True) -> Any:
             return {"missing": missing(slug)}
         return spec_of(listed[slug], search or "")
 
-    app.clientside_callback(
-        ClientsideFunction("explorer", "open"), Output("mounted", "data"), Input("spec", "data")
-    )
+    app.clientside_callback(ClientsideFunction("explorer", "open"), Output("mounted", "data"), Input("spec", "data"))
     _routes(app.server, local_only)
     claims.add_routes(app.server)
     kinds = {kind.name: kind for page in listed.values() for kind in page.jobs}
@@ -222,11 +218,7 @@ def _routes(server: Any, local_only: bool) -> None:
         answer = page.answers.get(name) or abort(404)
         if not turns.acquire(blocking=False):
             busy = jsonify({"busy": f"{ANSWERS_AT_ONCE} answers are being computed; ask again in a moment"})
-            return (
-                busy,
-                202,
-                {"Retry-After": "1"},
-            )  # no code of an error: browsers would write it into the console
+            return (busy, 202, {"Retry-After": "1"})  # no code of an error: browsers would write it into the console
         try:
             return jsonify(answer(values, request.args.get("typed", "")[:MAX_TYPED]))
         except InputError as error:
@@ -278,9 +270,7 @@ def check_place(host: str, port: int) -> None:
     try:
         places = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError):
-        raise InputError(
-            f"--host {shown(host, 60)} is no name or address that is known here; try 127.0.0.1"
-        ) from None
+        raise InputError(f"--host {shown(host, 60)} is no name or address that is known here; try 127.0.0.1") from None
     family, kind, protocol, _, place = places[0]
     try:
         with socket.socket(family, kind, protocol) as probe:
@@ -288,12 +278,8 @@ def check_place(host: str, port: int) -> None:
             probe.bind(place)
     except OSError as error:
         if error.errno == errno.EADDRNOTAVAIL:
-            raise InputError(
-                f"--host {shown(host, 60)} is no address of this machine; try 127.0.0.1"
-            ) from None
-        raise InputError(
-            f"port {port} cannot be used ({error.strerror}); choose another with --port"
-        ) from None
+            raise InputError(f"--host {shown(host, 60)} is no address of this machine; try 127.0.0.1") from None
+        raise InputError(f"port {port} cannot be used ({error.strerror}); choose another with --port") from None
 
 
 def serve(host: str, port: int, ready: Callable[[str], None] = print) -> None:

@@ -87,9 +87,7 @@ def page(quick: bool, tell: Tell, equations: Callable[[], Equations], began: flo
     tables = ledger_rows.tables()
     busiest = _nearest(result, 100)
     ran = simulate(main.scenario("drop-tail", busiest))
-    answers = _answers(result, busiest, judged) | {
-        "mechanisms": mechanisms_answer(parts),
-    }
+    answers = _answers(result, busiest, judged) | {"mechanisms": mechanisms_answer(parts)}
     drawn = {
         "solved": solved.pop("figure"),
         "fig9": main.figure(result),
@@ -100,8 +98,7 @@ def page(quick: bool, tell: Tell, equations: Callable[[], Equations], began: flo
     }
     place = resources.files("tcpdynamics.apps.report.templates")
     texts = {
-        name: place.joinpath(f"{name}.html.j2").read_text(encoding="utf-8")
-        for name in ("report", "ledger_tables")
+        name: place.joinpath(f"{name}.html.j2").read_text(encoding="utf-8") for name in ("report", "ledger_tables")
     }
     template = jinja2.Environment(
         loader=jinja2.DictLoader(texts), autoescape=True, undefined=jinja2.StrictUndefined
@@ -166,9 +163,7 @@ def _shared(name: str) -> Markup:
     """A file that the report has in common with the explorer."""
     from markupsafe import Markup
 
-    return Markup(
-        resources.files("tcpdynamics.apps.explorer").joinpath("assets", name).read_text(encoding="utf-8")
-    )
+    return Markup(resources.files("tcpdynamics.apps.explorer").joinpath("assets", name).read_text(encoding="utf-8"))
 
 
 def _packets(
@@ -179,11 +174,7 @@ def _packets(
     Two at a time: while one is simulated without the interpreter's lock, another is evaluated.
     """
     others = [
-        (
-            f"Fig. 10: {c.rate / 1e3:g} kbit/s, {c.buffer} packets of buffer",
-            f"Fig. 10, {c.rate / 1e3:g} kbit/s",
-            c,
-        )
+        (f"Fig. 10: {c.rate / 1e3:g} kbit/s, {c.buffer} packets of buffer", f"Fig. 10, {c.rate / 1e3:g} kbit/s", c)
         for c in paper.fig10(quick)
     ]
     mixed = ("Fig. 11: RTTs of 200 to 400 ms in eight groups", "Fig. 11, mixed RTTs", paper.fig11(quick))
@@ -261,9 +252,7 @@ def _judged(title: str, result: xr.Dataset) -> dict[str, Any]:
     """Rows of a comparison with ns-2, and how many of its intervals hold zero."""
     rows = []
     for row in ns2.table(result):
-        numbers = {
-            name: f"{row[name]:.4g}" for name in ("ours", "ours_sd", "theirs", "theirs_sd", "low", "high")
-        }
+        numbers = {name: f"{row[name]:.4g}" for name in ("ours", "ours_sd", "theirs", "theirs_sd", "low", "high")}
         rows.append({**row, **numbers})
     agree = sum(row["verdict"] == "agrees" for row in rows)
     return {
@@ -293,15 +282,7 @@ def _loads(result: xr.Dataset) -> list[dict[str, str]]:
                 half = "" if low is None or not np.isfinite(low) else f" ± {float(high - low) / 2:.{digits}f}"
                 return f"{value:.{digits}f}{half}"
 
-            names = (
-                "loss",
-                "loss_predicted",
-                "loss_timeout",
-                "jain",
-                "jain_predicted",
-                "starved",
-                "starved_predicted",
-            )
+            names = ("loss", "loss_predicted", "loss_timeout", "jain", "jain_predicted", "starved", "starved_predicted")
             row = {name: show(name) for name in names}
             if link == "independent":
                 row["loss_predicted"] = "given"
@@ -312,9 +293,7 @@ def _loads(result: xr.Dataset) -> list[dict[str, str]]:
 def _verdicts(title: str, result: xr.Dataset) -> dict[str, Any]:
     rows = []
     for link in result.link.values:
-        losses = [
-            {"verdict": "", "text": f"loss {p:.3f}", "title": ""} for p in result.loss.sel(link=link).values
-        ]
+        losses = [{"verdict": "", "text": f"loss {p:.3f}", "title": ""} for p in result.loss.sel(link=link).values]
         rows.append({"link": str(link), "chain": "(measured)", "cells": losses})
         for chain in result.chain.values:
             part = result.sel(link=link, chain=chain)
@@ -337,12 +316,9 @@ def _answers(result: xr.Dataset, busiest: int, judged: xr.Dataset) -> dict[str, 
     at = result.sel(flows=busiest)
     law = SubPacketExact(loss=float(at.loss.sel(link="independent")), collapse=2).silence_lengths()
     long = float(law.probability.values[law.length.values >= SILENCE].sum())
-    tail, ideal = (
-        float(at.silence_tail.sel(link=link, length=SILENCE)) for link in ("drop-tail", "independent")
-    )
+    tail, ideal = (float(at.silence_tail.sel(link=link, length=SILENCE)) for link in ("drop-tail", "independent"))
     equal, spread = (
-        float(abs(result.loss_predicted - result.loss.sel(link=link)).max())
-        for link in ("drop-tail", "spread")
+        float(abs(result.loss_predicted - result.loss.sel(link=link)).max()) for link in ("drop-tail", "spread")
     )
     return {
         "fig9": f"The printed sub-packet chain is within {CLOSE:g} of simulated packets at "

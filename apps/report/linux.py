@@ -67,13 +67,9 @@ def switches(result: xr.Dataset) -> list[tuple[str, list[str]]]:
 def answer(result: xr.Dataset, flows: int) -> str:
     """One sentence, made from the numbers."""
     part = result.sel(flows=flows)
-    losses = {
-        str(name): float(part["mean"].sel(sender=name, quantity="loss rate")) for name in part.sender.values
-    }
+    losses = {str(name): float(part["mean"].sel(sender=name, quantity="loss rate")) for name in part.sender.values}
     theirs, rfc, ns2 = (
-        ", ".join(
-            f"{name.partition(', ')[2]} {loss:.1%}" for name, loss in losses.items() if name.startswith(start)
-        )
+        ", ".join(f"{name.partition(', ')[2]} {loss:.1%}" for name, loss in losses.items() if name.startswith(start))
         for start in ("Linux", "simulator, RFCs", "simulator, ns-2")
     )
     same = [name for name in map(str, result.pair.values) if "Linux's rules" in name]

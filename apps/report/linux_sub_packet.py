@@ -52,7 +52,5 @@ def answer(result: xr.Dataset) -> str:
     for name in LINUX_SENDERS:
         verdicts = [today.answers(one, result)[name].verdict for one in today.STATEMENTS]
         holds, fails = (verdicts.count(word) for word in (rules.HOLDS, rules.FAILS))
-        parts.append(
-            f"{name}: {holds} hold, {fails} do not, {len(verdicts) - holds - fails} cannot be decided"
-        )
+        parts.append(f"{name}: {holds} hold, {fails} do not, {len(verdicts) - holds - fails} cannot be decided")
     return f"Of {len(today.STATEMENTS)} statements on Figs. 2, 3 and 9 to 12, {'; '.join(parts)}."

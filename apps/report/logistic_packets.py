@@ -27,18 +27,10 @@ def section(tell: Tell) -> Section:
     with step(STEP, tell):
         result = LotkaVolterraVsPackets(**LotkaVolterraVsPackets.quick).run()
     names = ("statement", "published", "answer", "numbers")
-    rows = [
-        dict(zip(names, row, strict=True))
-        for row in zip(*(result[n].values.tolist() for n in names), strict=True)
-    ]
+    rows = [dict(zip(names, row, strict=True)) for row in zip(*(result[n].values.tolist() for n in names), strict=True)]
     figures = {"logistic_packets": LotkaVolterraVsPackets.figure(result)}
     return section_of(
-        "logistic_packets",
-        "Logistic control in packets",
-        answer(result),
-        figures,
-        rows=rows,
-        colours=_COLOURS,
+        "logistic_packets", "Logistic control in packets", answer(result), figures, rows=rows, colours=_COLOURS
     )
 
 

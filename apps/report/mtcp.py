@@ -70,9 +70,7 @@ def _statements(result: xr.Dataset) -> list[dict[str, str]]:
     return [
         {"text": text}
         | {
-            str(lists): ", ".join(
-                dict.fromkeys(result.holds.sel(statement=name, lists=lists).values.tolist())
-            )
+            str(lists): ", ".join(dict.fromkeys(result.holds.sel(statement=name, lists=lists).values.tolist()))
             for lists in result.lists.values
         }
         for name, text in STATEMENTS.items()

@@ -25,9 +25,7 @@ class Section:
     html: Markup
 
 
-def section_of(
-    name: str, title: str, answer: str, figures: Mapping[str, go.Figure], **context: Any
-) -> Section:
+def section_of(name: str, title: str, answer: str, figures: Mapping[str, go.Figure], **context: Any) -> Section:
     """The section that the template `report_<name>.html.j2` makes of figures by name, and more."""
     import jinja2
     from markupsafe import Markup

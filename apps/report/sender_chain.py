@@ -64,9 +64,8 @@ def collapse_figure() -> go.Figure:
     for (words, setting), colour in zip(SENDERS, COLOURS, strict=False):
         back_off = BackOff(window=WINDOW, rules="rfc", **setting)
         picture.add_scatter(
-            x=losses, y=[2.0 * back_off.growth(p) for p in losses], name=words, mode="lines",
-            line={"color": colour},
-        )  # fmt: skip
+            x=losses, y=[2.0 * back_off.growth(p) for p in losses], name=words, mode="lines", line={"color": colour}
+        )
     for m, dash in ((2, "dot"), (3, "dash")):
         picture.add_scatter(
             x=losses, y=2.0 * (1.0 - (1.0 - losses) ** m), name=f"{m} successes in a row", mode="lines",

@@ -117,9 +117,7 @@ _COMPARISONS: list[tuple[str, type[Comparison], str, str]] = [
 def _comparisons(quick: bool, tell: Tell) -> list[dict[str, Any]]:
     sections = []
     for title, kind, name, words in _COMPARISONS:
-        shorter = (
-            quick and kind is not TRefwaMapVsFluid
-        )  # which is short as it is, and decides less when shorter
+        shorter = quick and kind is not TRefwaMapVsFluid  # which is short as it is, and decides less when shorter
         comparison = kind(**kind.quick) if shorter else kind()
         with step(f"comparing with fluids: {words}", tell):
             result = comparison.run()

@@ -125,9 +125,7 @@ def fluid_problem(
     beyond = sympy.Max(0, arrivals - s.capacity) / sympy.Max(arrivals, s.capacity)
     lost = sympy.Piecewise((beyond, s.q >= s.buffer), (0, True))
     rate = arrivals - s.capacity
-    reflected = sympy.Piecewise(
-        (sympy.Max(rate, 0), s.q <= 0), (sympy.Min(rate, 0), s.q >= s.buffer), (rate, True)
-    )
+    reflected = sympy.Piecewise((sympy.Max(rate, 0), s.q <= 0), (sympy.Min(rate, 0), s.q >= s.buffer), (rate, True))
     w_past, q_past, p_past = sympy.symbols("W_R q_R p_R", real=True)
     window = 1 / s.rtt - s.W * w_past * p_past / (2 * (s.base_rtt + q_past / s.capacity))
     states = {"W": window, "q": reflected, **(extra or {})}

@@ -71,9 +71,7 @@ class TcpLinearisation(Model):
         v = self.values()
         return gain * (v["rtt"] * v["capacity"]) ** 2 / (2 * v["flows"])
 
-    def matrices(
-        self, gain: Value = 0
-    ) -> tuple[tuple[tuple[Value, ...], ...], tuple[tuple[Value, ...], ...]]:
+    def matrices(self, gain: Value = 0) -> tuple[tuple[tuple[Value, ...], ...], tuple[tuple[Value, ...], ...]]:
         """A_0 and A_1 of d(dW, dq)/dt = A_0 (dW, dq) + A_1 (dW, dq)(t - R), for p = `gain` q without averaging."""
         v = self.values()
         n, c, r = v["flows"], v["capacity"], v["rtt"]
@@ -194,9 +192,7 @@ def _phase(v: Array, window: Array, lag: Array) -> tuple[Array, Array]:
     """Phase of -kappa and kappa itself at z = i v, exact. `lag` is 1/(K R)."""
     real = (2 + v * np.sin(v)) / window - v**2
     imaginary = v * (1 + (1 + np.cos(v)) / window)  # positive, so the angle has no jump
-    return v + np.arctan(lag * v) + np.arctan2(imaginary, real), np.hypot(1, lag * v) * np.hypot(
-        real, imaginary
-    )
+    return v + np.arctan(lag * v) + np.arctan2(imaginary, real), np.hypot(1, lag * v) * np.hypot(real, imaginary)
 
 
 def _phase_simplified(v: Array, window: Array, lag: Array) -> tuple[Array, Array]:

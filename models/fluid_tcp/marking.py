@@ -127,9 +127,7 @@ class FluidTcpRed(FluidTcpLink, reading="red"):
     194.4 -0.047 40.99
     """
 
-    min_threshold: Number = parameter(
-        "t_{min}", "packet", "lower threshold", low=0.0, low_open=False, source=MGT
-    )
+    min_threshold: Number = parameter("t_{min}", "packet", "lower threshold", low=0.0, low_open=False, source=MGT)
     max_threshold: Number = parameter("t_{max}", "packet", "upper threshold", low=0.0, source=MGT)
     p_max: Number = parameter(
         "p_{max}", "1", "marking at the upper threshold", low=0.0, high=1.0, high_open=False, source=MGT

@@ -66,16 +66,10 @@ class HighSpeedTcp(PerRoundTrip):
     """
 
     loss: Number = loss_parameter()
-    low_window: Number = parameter(
-        "W_{low}", "packet", "window up to which TCP is Reno", low=0.0, default=38.0
-    )
+    low_window: Number = parameter("W_{low}", "packet", "window up to which TCP is Reno", low=0.0, default=38.0)
     high_window: Number = parameter("W_{high}", "packet", "upper window of the law", low=0.0, default=83000.0)
-    low_p: Number = parameter(
-        "P_{low}", "1", "loss rate at the lower window", low=0.0, high=1.0, default=1e-3
-    )
-    high_p: Number = parameter(
-        "P_{high}", "1", "loss rate at the upper window", low=0.0, high=1.0, default=1e-7
-    )
+    low_p: Number = parameter("P_{low}", "1", "loss rate at the lower window", low=0.0, high=1.0, default=1e-3)
+    high_p: Number = parameter("P_{high}", "1", "loss rate at the upper window", low=0.0, high=1.0, default=1e-7)
     high_decrease: Number = parameter(
         "b_{high}", "1", "decrease at the upper window", low=0.0, high=0.5, source=RFC3649, default=0.1
     )
@@ -86,9 +80,7 @@ class HighSpeedTcp(PerRoundTrip):
         for low, high in (("low_window", "high_window"), ("high_p", "low_p")):
             gap = v[high] - v[low]
             if not hasattr(gap, "free_symbols") and not np.all(gap > 0):
-                raise DomainError(
-                    f"{high} must be above {low}, got {getattr(self, high)!r} and {getattr(self, low)!r}"
-                )
+                raise DomainError(f"{high} must be above {low}, got {getattr(self, high)!r} and {getattr(self, low)!r}")
 
     @classmethod
     def rounded(cls, *, loss: Number) -> Self:
@@ -167,9 +159,7 @@ class HighSpeedTcp(PerRoundTrip):
         v = self.values()
         self._refuse_rare(v)
         peak = periodic_peak(self._growth, self._share, v, self._largest(v))
-        return Sawtooth.of(
-            peak, climb(self._growth, (1 - self._share(peak, v)) * peak, peak, v, 0), v["loss"]
-        )
+        return Sawtooth.of(peak, climb(self._growth, (1 - self._share(peak, v)) * peak, peak, v, 0), v["loss"])
 
     def _laws(self, w: Value, v: Mapping[str, Value], f: SimpleNamespace) -> tuple[Value, Value]:
         up = f.maximum(w, v["low_window"])

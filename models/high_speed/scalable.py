@@ -40,9 +40,7 @@ class ScalableTcp(PerRoundTrip):
 
     loss: Number = loss_parameter()
     a: Number = parameter("a", "1", "growth per ACK", low=0.0, source=_KELLY, default=0.01)
-    b: Number = parameter(
-        "b", "1", "share given up at a loss", low=0.0, high=1.0, source=_KELLY, default=0.125
-    )
+    b: Number = parameter("b", "1", "share given up at a loss", low=0.0, high=1.0, source=_KELLY, default=0.125)
 
     def response(self) -> Value:
         """w = (a/b)/p [packet]; also where the mean window rests and, between rounds, the sawtooth's peak."""

@@ -85,18 +85,9 @@ class Competition(Model, family="lotka-volterra"):
         "n", "1", "flows on the link", low=1, low_open=False, integer=True, structural=True, source=PAPER, default=2,
         note="An array only for formulas that hold for any n (flows alike); equations need one number",
     )  # fmt: skip
-    epsilon: Number = parameter(
-        r"\varepsilon", "1", "growth per round trip", low=0.0, source=PAPER, default=1.95
-    )
+    epsilon: Number = parameter(r"\varepsilon", "1", "growth per round trip", low=0.0, source=PAPER, default=1.95)
     gamma: Number = parameter(
-        r"\gamma",
-        "1",
-        "weight of the other flows",
-        low=0.0,
-        low_open=False,
-        high=1.0,
-        source=PAPER,
-        default=0.9,
+        r"\gamma", "1", "weight of the other flows", low=0.0, low_open=False, high=1.0, source=PAPER, default=0.9
     )
     capacity: Number = parameter(
         "K", "packet/s", "rate of the narrow link", low=0.0, source=PAPER, default=100.0,
@@ -115,9 +106,7 @@ class Competition(Model, family="lotka-volterra"):
                 raise DomainError("flows must be one number or a sweep, not a value per flow")
             size = getattr(self, name).sizes["flow"]
             if dimensions(self.flows) or size != self.flows:
-                raise DomainError(
-                    f"{name} must hold one value for each of the {self.flows} flows, got {size}"
-                )
+                raise DomainError(f"{name} must hold one value for each of the {self.flows} flows, got {size}")
 
     def crowding(self) -> Value:
         """M = 1 + (n-1) gamma: flows alike settle at K/M each."""

@@ -36,8 +36,7 @@ class _Delayed(Competition):
         """room: K_i - N_i - gamma sum of the others, with old values where they are old."""
         rates, epsilon = self._rates(), self._symbol("epsilon")
         rhs = {
-            N.name: epsilon * N * free / K
-            for N, free, K in zip(rates, room, self._symbols("capacity"), strict=True)
+            N.name: epsilon * N * free / K for N, free, K in zip(rates, room, self._symbols("capacity"), strict=True)
         }
         by = self._symbol("delay")
         delayed = {d.name: Delayed(N.name, by) for N, d in zip(rates, self._rates("_d"), strict=True)}
@@ -68,9 +67,7 @@ class LotkaVolterraDelayed(_Delayed, reading="delayed"):
         """The delay differential equations."""
         past, gamma = self._rates("_d"), self._symbol("gamma")
         total = total_of(past)
-        room = [
-            K - (1 - gamma) * N - gamma * total for K, N in zip(self._symbols("capacity"), past, strict=True)
-        ]
+        room = [K - (1 - gamma) * N - gamma * total for K, N in zip(self._symbols("capacity"), past, strict=True)]
         return self._dde(room)
 
     def stability_margin(self) -> Value:
@@ -87,9 +84,7 @@ class LotkaVolterraDelayed(_Delayed, reading="delayed"):
         """Rightmost characteristic roots for flows alike [1/RTT], of the sum and of differences, by Lambert's W."""
         v = self._alike("spectrum")
         slow = -v["epsilon"] * (1 - v["gamma"]) / self.crowding()
-        return modes(
-            delay_roots(0.0, -v["epsilon"], v["delay"], count), delay_roots(0.0, slow, v["delay"], count)
-        )
+        return modes(delay_roots(0.0, -v["epsilon"], v["delay"], count), delay_roots(0.0, slow, v["delay"], count))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,8 +127,7 @@ class LotkaVolterraCrossDelayed(_Delayed, reading="cross-delayed"):
         rho = v["epsilon"] / self.crowding()
         a = v["gamma"] * (v["flows"] - 1)
         return modes(
-            delay_roots(-rho, -rho * a, v["delay"], count),
-            delay_roots(-rho, rho * v["gamma"], v["delay"], count),
+            delay_roots(-rho, -rho * a, v["delay"], count), delay_roots(-rho, rho * v["gamma"], v["delay"], count)
         )
 
     def _crossing(self, what: str) -> tuple[dict[str, Value], Value, Value]:

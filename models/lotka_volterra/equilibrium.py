@@ -62,10 +62,7 @@ class Reading(Competition):
         rates, capacity = self._rates(), self._symbols("capacity")
         base = [1] * len(rates) if self.base_rtt is None else self._symbols("base_rtt")
         epsilon = self._symbol("epsilon")
-        rhs = {
-            N.name: epsilon * N * free / (K * b)
-            for N, free, K, b in zip(rates, room, capacity, base, strict=True)
-        }
+        rhs = {N.name: epsilon * N * free / (K * b) for N, free, K, b in zip(rates, room, capacity, base, strict=True)}
         windows = {f"w[{i}]": N * b for i, (N, b) in enumerate(zip(rates, base, strict=True), start=1)}
         further = queue or {}
         return self.problem(
@@ -142,9 +139,7 @@ class LinkReading(Reading):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.link is None and "capacity" in self._each():
-            raise DomainError(
-                "link must be given where the capacities differ: the rate of the link that all share"
-            )
+            raise DomainError("link must be given where the capacities differ: the rate of the link that all share")
         if "link" in self._each():
             raise DomainError("link must be one number or a sweep, not a value per flow: all flows share it")
 
@@ -229,9 +224,7 @@ class LinearReading(Reading):
         v = self._alike("buffer_bound")
         with np.errstate(divide="ignore"):
             bound = (
-                np.divide(1 - v["gamma"], v["gamma"])
-                if not hasattr(v["gamma"], "free_symbols")
-                else 1 / v["gamma"] - 1
+                np.divide(1 - v["gamma"], v["gamma"]) if not hasattr(v["gamma"], "free_symbols") else 1 / v["gamma"] - 1
             )
         return named(rtt_of(v) * v["capacity"] * bound, "buffer", "packet", "buffer for any number of flows")
 
@@ -274,9 +267,7 @@ class ThroughputReading(LinkReading):
     def _settled(self) -> xr.DataArray:
         gamma, capacity, base = broadcast(self)["gamma"], self._over_flows("capacity"), self._base()
         short = (1 - gamma) * base
-        delay = along_flows(
-            queueing_delay, capacity, short, self._shared_rate(), out=(), flows=(True, True, False)
-        )
+        delay = along_flows(queueing_delay, capacity, short, self._shared_rate(), out=(), flows=(True, True, False))
         return (1 - gamma) * capacity + gamma * capacity * short / (delay + short)
 
     def lossless_flows(self, buffer: Number) -> Value:

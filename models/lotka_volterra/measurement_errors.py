@@ -40,19 +40,10 @@ class LotkaVolterraErrors(LinearReading, reading="errors"):
     """
 
     available_error: Number = parameter(
-        r"\delta",
-        "packet/s",
-        "error of the available bandwidth",
-        default=0.0,
-        note="One number or a value per flow",
+        r"\delta", "packet/s", "error of the available bandwidth", default=0.0, note="One number or a value per flow"
     )
     capacity_error: Number = parameter(
-        r"\kappa",
-        "1",
-        "relative error of the capacity",
-        low=-1.0,
-        default=0.0,
-        note="One number or a value per flow",
+        r"\kappa", "1", "relative error of the capacity", low=-1.0, default=0.0, note="One number or a value per flow"
     )
 
     def __post_init__(self) -> None:
@@ -67,17 +58,14 @@ class LotkaVolterraErrors(LinearReading, reading="errors"):
         resources = self._resources_in_symbols()
         wrong = [1 + kappa for kappa in self._symbols("capacity_error")]
         room = [
-            (R - (1 - gamma) * N - gamma * total) / factor
-            for R, N, factor in zip(resources, rates, wrong, strict=True)
+            (R - (1 - gamma) * N - gamma * total) / factor for R, N, factor in zip(resources, rates, wrong, strict=True)
         ]
         return self._ode(room, self._fixed_points(resources), {})
 
     def own_gain(self) -> Value:
         """dN_i/d(delta_i) = gamma/(1-gamma) (1 - gamma/M) [1]: up to gamma/(1-gamma) for many flows."""
         v, M = broadcast(self), self.crowding()
-        return named(
-            v["gamma"] / (1 - v["gamma"]) * (1 - v["gamma"] / M), "gain", "1", "own rate per error in A"
-        )
+        return named(v["gamma"] / (1 - v["gamma"]) * (1 - v["gamma"] / M), "gain", "1", "own rate per error in A")
 
     def cross_gain(self) -> Value:
         """dN_j/d(delta_i) = -gamma^2/((1-gamma) M) [1]: what the others lose or win."""
@@ -87,9 +75,7 @@ class LotkaVolterraErrors(LinearReading, reading="errors"):
     def capacity_gain(self) -> Value:
         """(dN_i/N_i)/d(kappa_i) = 1 + (n-2) gamma [1]: relative error of the rate per relative error of K."""
         v = broadcast(self)
-        return named(
-            1 + (v["flows"] - 2) * v["gamma"], "gain", "1", "relative error of the rate per that of K"
-        )
+        return named(1 + (v["flows"] - 2) * v["gamma"], "gain", "1", "relative error of the rate per that of K")
 
     def capacity_tolerance(self) -> Value:
         """1/(1 + (n-2) gamma): a flow that measures K too low by more than this share dies, if the others are right."""
@@ -123,9 +109,7 @@ class LotkaVolterraErrors(LinearReading, reading="errors"):
         return named(flows, "flows", "1", "flows without loss")
 
     def _resource_alike(self, v: Mapping[str, Any]) -> Any:
-        return (
-            v["capacity"] * (1 + (1 - v["gamma"]) * v["capacity_error"]) + v["gamma"] * v["available_error"]
-        )
+        return v["capacity"] * (1 + (1 - v["gamma"]) * v["capacity_error"]) + v["gamma"] * v["available_error"]
 
     def _share_alike(self, v: dict[str, Value]) -> Value:
         return self._resource_alike(v) / (v["capacity"] * (1 + v["capacity_error"]))

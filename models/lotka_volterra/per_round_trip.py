@@ -89,12 +89,7 @@ class LotkaVolterraStale(Competition, reading="stale"):
 
     def map(self) -> Map:
         """The map; one step is one round trip."""
-        rates, past, gamma, epsilon = (
-            self._rates(),
-            self._rates("_d"),
-            self._symbol("gamma"),
-            self._symbol("epsilon"),
-        )
+        rates, past, gamma, epsilon = (self._rates(), self._rates("_d"), self._symbol("gamma"), self._symbol("epsilon"))
         total = total_of(past)
         rhs = {
             N.name: N + epsilon * N * (K - N + gamma * old - gamma * total) / K
@@ -108,10 +103,7 @@ class LotkaVolterraStale(Competition, reading="stale"):
     def stability_margin(self) -> Value:
         """Critical gain - epsilon: stable where > 0. For flows alike."""
         return named(
-            self.critical_gain() - self._alike("stability_margin")["epsilon"],
-            "margin",
-            "1",
-            "stability margin",
+            self.critical_gain() - self._alike("stability_margin")["epsilon"], "margin", "1", "stability margin"
         )
 
     def critical_gain(self) -> Value:
@@ -154,9 +146,7 @@ class LotkaVolterraHeld(Competition, reading="held"):
     def sum_multiplier(self) -> Value:
         """e^(-rho) - gamma (n-1)(1 - e^(-rho)), rho = h epsilon/M: what a period does to a deviation of the sum."""
         v, kept = self._kept("sum_multiplier")
-        return named(
-            kept - v["gamma"] * (v["flows"] - 1) * (1 - kept), "multiplier", "1", "multiplier of the sum"
-        )
+        return named(kept - v["gamma"] * (v["flows"] - 1) * (1 - kept), "multiplier", "1", "multiplier of the sum")
 
     def difference_multiplier(self) -> Value:
         """e^(-rho) + gamma (1 - e^(-rho)), in (0, 1): what a period does to a difference between flows."""

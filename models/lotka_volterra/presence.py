@@ -15,9 +15,7 @@ Motion = TypeVar("Motion", bound=ODE | DDE | Map)
 
 
 def joining(
-    problem: Motion,
-    times: Mapping[str, tuple[sympy.Expr | float, sympy.Expr | float]],
-    **parameters: Parameter,
+    problem: Motion, times: Mapping[str, tuple[sympy.Expr | float, sympy.Expr | float]], **parameters: Parameter
 ) -> Motion:
     """The same motion, with some flows there for a part of the time.
 
@@ -69,10 +67,7 @@ def joining(
         rhs[label] = _swapped(sympy.sympify(expression), swap)
         if isinstance(problem, Map) and label in there:
             rhs[label] = there[label] * rhs[label] + (1 - there[label]) * by_name[label]
-    sent = {
-        label.replace("N", "sent"): there.get(label, 1) * by_name.get(label, sympy.Symbol(label))
-        for label in rhs
-    }
+    sent = {label.replace("N", "sent"): there.get(label, 1) * by_name.get(label, sympy.Symbol(label)) for label in rhs}
     return replace(
         problem,
         parameters={**problem.parameters, **parameters},

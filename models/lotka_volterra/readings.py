@@ -65,9 +65,7 @@ class LotkaVolterraWindows(LinearReading, reading="windows"):
         rates, gamma = self._rates(), self._symbol("gamma")
         total = total_of(rates)
         # As the paper's N_i + gamma (total - N_i), but with one sum for all flows.
-        room = [
-            K - (1 - gamma) * N - gamma * total for K, N in zip(self._symbols("capacity"), rates, strict=True)
-        ]
+        room = [K - (1 - gamma) * N - gamma * total for K, N in zip(self._symbols("capacity"), rates, strict=True)]
         return self._ode(room, self._fixed_points(self._symbols("capacity")), {})
 
     def _resources(self) -> xr.DataArray:
@@ -99,8 +97,7 @@ class LotkaVolterraLink(LinkReading, LinearReading, reading="link"):
         rates, gamma, link = self._rates(), self._symbol("gamma"), self._link_symbol()
         capacity, total = self._symbols("capacity"), total_of(rates)
         room = [
-            K - (1 - gamma) * N - gamma * larger(N, total + (K - link))
-            for K, N in zip(capacity, rates, strict=True)
+            K - (1 - gamma) * N - gamma * larger(N, total + (K - link)) for K, N in zip(capacity, rates, strict=True)
         ]
         resources = [(1 - gamma) * K + gamma * link for K in capacity]
         return self._ode(room, self._fixed_points(resources, capacity), {})
@@ -176,9 +173,7 @@ class LotkaVolterraThroughput(ThroughputReading, reading="throughput"):
         rates, gamma, link = self._rates(), self._symbol("gamma"), self._link_symbol()
         capacity, total = self._symbols("capacity"), total_of(rates)
         full, carried = larger(total, link), smaller(total, link)
-        taken = [
-            larger(0, K - link + carried - N * link / full) for K, N in zip(capacity, rates, strict=True)
-        ]
+        taken = [larger(0, K - link + carried - N * link / full) for K, N in zip(capacity, rates, strict=True)]
         room = [K - N - gamma * busy for K, N, busy in zip(capacity, rates, taken, strict=True)]
         outputs = {f"throughput[{i}]": N * link / full for i, N in enumerate(rates, start=1)}
         if self.base_rtt is not None:
@@ -258,9 +253,7 @@ class LotkaVolterraQueue(ThroughputReading, reading="queue"):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.base_rtt is None:
-            raise DomainError(
-                "base_rtt must be given: a queue is packets over a link, and delays its flows by seconds"
-            )
+            raise DomainError("base_rtt must be given: a queue is packets over a link, and delays its flows by seconds")
 
     def ode(self) -> ODE:
         """Rates and queue, time in seconds."""

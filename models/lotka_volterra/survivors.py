@@ -117,9 +117,7 @@ def queueing_delay(rates: Array, rtt: Array, link: Array) -> Array:
         terms = windows / (rtt + delay[..., None])
         carried = terms.sum(axis=-1)
         slope = (terms / (rtt + delay[..., None])).sum(axis=-1)
-        step = np.where(
-            carried > link, carried * (carried - link) / (link * np.where(slope > 0, slope, 1.0)), 0.0
-        )
+        step = np.where(carried > link, carried * (carried - link) / (link * np.where(slope > 0, slope, 1.0)), 0.0)
         delay = delay + step
         if not (step > 4e-16 * delay).any():
             break

@@ -122,11 +122,7 @@ class SubPacketExact(SubPacketModel, reading="exact"):
         """Mean length of a silence [epochs]: sum over levels of (m_0 2^k - 1) P(level k)."""
         law = self.silence_lengths()
         mean = (law.length * law.probability).sum("level")
-        return (
-            mean.assign_attrs(units="epoch", long_name="mean length of a silence")
-            if mean.ndim
-            else float(mean)
-        )
+        return mean.assign_attrs(units="epoch", long_name="mean length of a silence") if mean.ndim else float(mean)
 
     def silence_lengths(self) -> xr.Dataset:
         """How long silences are: level k with probability (1-s) s^k and m_0 2^k - 1 epochs, all above K at K.
@@ -150,9 +146,7 @@ class SubPacketExact(SubPacketModel, reading="exact"):
             {
                 "length": length.assign_attrs(units="epoch", long_name="length of the silence"),
                 "probability": probability.assign_attrs(units="1", long_name="probability of the silence"),
-                "time_share": (time / time.sum("level")).assign_attrs(
-                    units="1", long_name="share of the silent time"
-                ),
+                "time_share": (time / time.sum("level")).assign_attrs(units="1", long_name="share of the silent time"),
             },
             attrs={"model": type(self).__name__},
         )

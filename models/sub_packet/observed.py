@@ -87,9 +87,7 @@ class SubPacketModel(Model, family="sub-packet"):
         timer = parameters.pop("m_0")
         return parameters if self._m_0().is_number else {**parameters, "m_0": timer}
 
-    def _chain(
-        self, transitions: Mapping[Edge, sympy.Expr], holding: Mapping[str, sympy.Expr]
-    ) -> MarkovChain:
+    def _chain(self, transitions: Mapping[Edge, sympy.Expr], holding: Mapping[str, sympy.Expr]) -> MarkovChain:
         return self.problem(MarkovChain, transitions=transitions, states=self.states(), holding=holding)
 
     # -- what subclasses give ------------------------------------------------------------------------------
@@ -139,7 +137,7 @@ class SubPacketModel(Model, family="sub-packet"):
         return {
             s: 1 - p_r if n == 1 else (1 - p) * (self._exposed(s, n, p) + self._copies(s, n, p))
             for s, n in self.packets().items()
-        }  # fmt: skip
+        }
 
     def observe(self, result: xr.Dataset) -> xr.Dataset:
         """What a stationary distribution of this model's chain means on the wire.
@@ -225,9 +223,7 @@ class SubPacketModel(Model, family="sub-packet"):
             return exact[0] if dimensions(value) == 0 else np.array(exact, dtype=object)
         array = as_parameter(name, value, "1", "")
         if name in pi.coords and not _same(array, pi.coords[name]):
-            raise DomainError(
-                f"the result was computed for another {name} than this model's; observe it with its own"
-            )
+            raise DomainError(f"the result was computed for another {name} than this model's; observe it with its own")
         array = array.transpose(*(d for d in dims if d in array.dims))
         return array.values.reshape([array.sizes.get(d, 1) for d in dims])
 

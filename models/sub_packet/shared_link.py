@@ -97,18 +97,14 @@ class SharedLink(Model):
         check_structure(self)
         for name in ("packet_size", "retransmission_ratio"):
             if np.ndim(getattr(self, name)):
-                raise DomainError(
-                    f"{name} must be one number, got {shown(getattr(self, name))}; sweep it in a loop"
-                )
+                raise DomainError(f"{name} must be one number, got {shown(getattr(self, name))}; sweep it in a loop")
 
     def share(self) -> Value:
         """phi = (C R_0 + B)/N [packets per flow]: a DataArray over the grid of all array parameters.
 
         Of parameters that are SymPy expressions it makes an expression.
         """
-        v: dict[str, Any] = {
-            name: self._to_dataarray(name) for name in ("flows", "capacity", "base_rtt", "buffer")
-        }
+        v: dict[str, Any] = {name: self._to_dataarray(name) for name in ("flows", "capacity", "base_rtt", "buffer")}
         packets: Value = v["capacity"] / (8 * self.packet_size) * v["base_rtt"] + v["buffer"]
         share = packets / v["flows"]
         if not is_labelled(share):
@@ -162,20 +158,12 @@ def _tie(chain: MarkovChain, reward: Reward, ratio: float) -> tuple[MarkovChain,
     """Replace the symbol p_r by ratio * p."""
     import sympy
 
-    p_r = {
-        s: sympy.Rational(ratio) * sympy.Symbol("p", positive=True)
-        for s in _symbols(chain)
-        if s.name == "p_r"
-    }
+    p_r = {s: sympy.Rational(ratio) * sympy.Symbol("p", positive=True) for s in _symbols(chain) if s.name == "p_r"}
     transitions = {edge: sympy.sympify(e).subs(p_r) for edge, e in chain._expressions.items()}
-    joint = {
-        edge: {r: sympy.sympify(e).subs(p_r) for r, e in law.items()} for edge, law in reward.joint.items()
-    }
+    joint = {edge: {r: sympy.sympify(e).subs(p_r) for r, e in law.items()} for edge, law in reward.joint.items()}
     parameters = {k: v for k, v in chain.parameters.items() if k != "p_r"}
     domain = {"p": (0.0, 1 / max(ratio, 1.0))}
-    return replace(chain, transitions=transitions, parameters=parameters, domain=domain), replace(
-        reward, joint=joint
-    )
+    return replace(chain, transitions=transitions, parameters=parameters, domain=domain), replace(reward, joint=joint)
 
 
 def _symbols(chain: MarkovChain) -> set[sympy.Symbol]:

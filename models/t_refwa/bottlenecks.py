@@ -46,9 +46,7 @@ class _TwoLinks(Model):
     time_units = "interval"
 
     phi: Number = parameter("\\phi", "1", "gain on spare bandwidth", low=0.0, source=SOURCE, default=PHI)
-    psi: Number = parameter(
-        "\\psi", "1", "gain on free buffer", low=0.0, low_open=False, source=SOURCE, default=PSI
-    )
+    psi: Number = parameter("\\psi", "1", "gain on free buffer", low=0.0, low_open=False, source=SOURCE, default=PSI)
     bdp_1: Number = parameter("BDP_1", "packet", "bandwidth-delay product of L1", low=0.0, default=OC3)
     buffer_1: Number = parameter("B_1", "packet", "buffer of L1", low=0.0, low_open=False, default=OC3)
     bdp_3: Number = parameter("BDP_3", "packet", "bandwidth-delay product of L3", low=0.0, default=OC3)

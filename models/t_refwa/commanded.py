@@ -57,10 +57,7 @@ class _Commanded(TRefwaModel):
         float, or DataArray over the grid of the parameters
         """
         return over_grid(
-            self,
-            lambda v: 1 - np.abs(1 - v["phi"]) - v["psi"],
-            "any_delay_margin",
-            "stability margin over all delays",
+            self, lambda v: 1 - np.abs(1 - v["phi"]) - v["psi"], "any_delay_margin", "stability margin over all delays"
         )
 
 
@@ -106,9 +103,7 @@ class TRefwaWindow(_Commanded, reading="window"):
         e = sympy.Symbol("e", real=True)
         queue = clip(e, 0, buffer)
         return self._problem(
-            Map,
-            rhs={"e": (1 - phi) * e + psi * (buffer - queue)},
-            outputs={"Q": queue, "Upsilon": bdp + e},
+            Map, rhs={"e": (1 - phi) * e + psi * (buffer - queue)}, outputs={"Q": queue, "Upsilon": bdp + e}
         )
 
 
@@ -132,15 +127,11 @@ class TRefwaDelayed(_Commanded, reading="delayed"):
     array([0.5, 0. ])
     """
 
-    delay: Number = parameter(
-        "d", "interval", "age of the queue seen", low=0, low_open=False, integer=True, default=1
-    )
+    delay: Number = parameter("d", "interval", "age of the queue seen", low=0, low_open=False, integer=True, default=1)
 
     def critical_psi(self) -> float | xr.DataArray:
         """The upper end of the stable psi at this phi and delay: float, or DataArray over the grid."""
-        return over_grid(
-            self, lambda v: critical_gain(1 - v["phi"], v["delay"]), "critical_psi", "largest stable gain"
-        )
+        return over_grid(self, lambda v: critical_gain(1 - v["phi"], v["delay"]), "critical_psi", "largest stable gain")
 
     def characteristic(self, z: Complex) -> Complex:
         """z^(d+1) - (1 - phi) z^d + psi."""
@@ -206,17 +197,14 @@ class TRefwaMixed(_Commanded, reading="mixed"):
             if isinstance(d, bool) or not isinstance(d, Integral) or d < 0:
                 raise DomainError(f"delays must be whole numbers >= 0 [intervals], got {d!r}; round them")
             if d > MAX_DELAY:
-                raise DomainError(
-                    f"delays must be at most {MAX_DELAY} intervals, got {d}; count longer intervals"
-                )
+                raise DomainError(f"delays must be at most {MAX_DELAY} intervals, got {d}; count longer intervals")
         if not self.delays:
             raise DomainError("delays must hold at least one number, got none")
         if self.shares is None:
             return
         if len(self.shares) != len(self.delays):
             raise DomainError(
-                f"shares must be as many as delays ({len(self.delays)}), got {len(self.shares)}; "
-                "give one for each"
+                f"shares must be as many as delays ({len(self.delays)}), got {len(self.shares)}; give one for each"
             )
         for s in self.shares:
             if isinstance(s, bool) or not isinstance(s, Real):

@@ -74,9 +74,7 @@ class RttCode(Model):
         super().__post_init__()
         for name in ("k", "top"):
             if np.ndim(getattr(self, name)):
-                raise DomainError(
-                    f"{name} must be one number, got {getattr(self, name)!r}; one code for each"
-                )
+                raise DomainError(f"{name} must be one number, got {getattr(self, name)!r}; one code for each")
 
     @property
     def ratio(self) -> float:
@@ -286,9 +284,7 @@ class TRefwaGroups(Model):
 
     def rates(self, aggregate: float) -> xr.DataArray:
         """Throughput of one flow of each group, window over true round-trip time [packet/s]."""
-        return self._by_group(
-            self.windows(aggregate).values / self._rtt, "packet/s", "throughput of one flow"
-        )
+        return self._by_group(self.windows(aggregate).values / self._rtt, "packet/s", "throughput of one flow")
 
     def share_error(self) -> xr.DataArray:
         """Relative error of a flow's rate against the mean over all flows, which is what the code is to blame for."""

@@ -134,17 +134,13 @@ class TRefwaIntegratingDelayed(_Integrating, reading="integrating-delayed"):
     array([ True,  True,  True, False])
     """
 
-    delay: Number = parameter(
-        "d", "interval", "delay of the windows", low=0, low_open=False, integer=True, default=1
-    )
+    delay: Number = parameter("d", "interval", "delay of the windows", low=0, low_open=False, integer=True, default=1)
 
     def conditions(self) -> tuple[Value, ...]:
         """Each is > 0 iff the reading is stable, for a delay of one (Jury). Takes SymPy expressions too."""
         v = broadcast(self)
         if np.any(v["delay"] != 1):
-            raise DomainError(
-                f"delay must be 1 for conditions in closed form, got {self.delay}; use stability_margin"
-            )
+            raise DomainError(f"delay must be 1 for conditions in closed form, got {self.delay}; use stability_margin")
         return self._conditions(v)
 
     def characteristic(self, z: Complex) -> Complex:

@@ -42,9 +42,7 @@ class TRefwaMeasured(TRefwaModel, reading="measured"):
     -1.0
     """
 
-    delay: Number = parameter(
-        "d", "interval", "age of the measurement", low=0, low_open=False, integer=True, default=1
-    )
+    delay: Number = parameter("d", "interval", "age of the measurement", low=0, low_open=False, integer=True, default=1)
 
     def critical_sum(self) -> float | xr.DataArray:
         """2 cos(d pi/(2d+1)): the largest phi + psi that is stable. Float, or DataArray over the grid."""

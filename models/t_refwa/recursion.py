@@ -56,9 +56,7 @@ class TRefwaLink(Model):
     phi: Number = parameter(
         "\\phi", "1", "gain on spare bandwidth", low=0.0, low_open=False, source=SOURCE, default=PHI
     )
-    psi: Number = parameter(
-        "\\psi", "1", "gain on free buffer", low=0.0, low_open=False, source=SOURCE, default=PSI
-    )
+    psi: Number = parameter("\\psi", "1", "gain on free buffer", low=0.0, low_open=False, source=SOURCE, default=PSI)
     bdp: Number = parameter(
         "BDP", "packet", "bandwidth-delay product", low=0.0, source=SOURCE + ", Table II", default=OC3,
         note="Bw RTT_avg with the round-trip time without queueing",
@@ -147,9 +145,7 @@ def least(first: Value, *others: Value) -> Value:
     if symbolic:
         import sympy
 
-        return sympy.Min(
-            first, *others, evaluate=not any(symbolic)
-        )  # to compare formulas takes SymPy seconds
+        return sympy.Min(first, *others, evaluate=not any(symbolic))  # to compare formulas takes SymPy seconds
     return reduce(np.minimum, others, first)
 
 

@@ -42,7 +42,5 @@ def closed() -> Curves:
     left = np.asarray(model.duplicates_leap()) / np.asarray(model.duplicates_plain())
     sent = np.asarray(model.transmissions_leap()) / np.asarray(model.transmissions_plain())
     return Curves(
-        LOSS_AXIS,
-        "with LEAP over without",
-        (Curve("duplicates", LOSS, left), Curve("segments sent", LOSS, sent)),
+        LOSS_AXIS, "with LEAP over without", (Curve("duplicates", LOSS, left), Curve("segments sent", LOSS, sent))
     )

@@ -38,9 +38,7 @@ def loss_rate(result: xr.Dataset) -> float:
 
 def ack_over_data(result: xr.Dataset) -> float:
     """Loss rate of acknowledgements over that of data; acknowledgements lost at any link over all that were sent."""
-    return float(
-        result.acks_dropped.sum() / result.acks_sent.sum() / (result.dropped.sum() / result.sent.sum())
-    )
+    return float(result.acks_dropped.sum() / result.acks_sent.sum() / (result.dropped.sum() / result.sent.sum()))
 
 
 def _done(result: xr.Dataset) -> np.ndarray:
@@ -126,6 +124,6 @@ SHARED = Experiment(
     quick=Setting(4, changes={"duration": "120s", "slice": "90s"}),
     full=Setting(10, 0),
     judge_replications=5,
-)  # fmt: skip
+)
 
 EXPERIMENTS = (STAR, SHARED)

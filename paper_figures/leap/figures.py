@@ -37,12 +37,7 @@ def _lines(
             error_y={"array": [scale * (i.high - i.mean) for i in each]}, marker={"size": 6},
         ))  # fmt: skip
     drawing.update_layout(
-        height=460,
-        template="plotly_white",
-        legend=LEGEND_BELOW,
-        xaxis_title=axis,
-        yaxis_title=title,
-        showlegend=True,
+        height=460, template="plotly_white", legend=LEGEND_BELOW, xaxis_title=axis, yaxis_title=title, showlegend=True
     )
     return drawing
 
@@ -57,9 +52,7 @@ def _mark(drawing: go.Figure, scale: dict[float, float] | None = None) -> go.Fig
     for claim in ledger.claims("leap").values():
         if claim.id.startswith("leap.table1.") and "density" in claim.case:
             density = float(claim.case["density"])
-            by_sender.setdefault(claim.case["sender"], {})[density] = claim.number * (scale or {}).get(
-                density, 1.0
-            )
+            by_sender.setdefault(claim.case["sender"], {})[density] = claim.number * (scale or {}).get(density, 1.0)
     for trace in list(drawing.data):
         printed = by_sender.get(trace.name, {})
         if printed:
@@ -70,9 +63,7 @@ def _mark(drawing: go.Figure, scale: dict[float, float] | None = None) -> go.Fig
     return drawing
 
 
-@figure_of(
-    "leap.table1", "Table 1: share of the generated transfers that finish, against the density", "leap.star"
-)
+@figure_of("leap.table1", "Table 1: share of the generated transfers that finish, against the density", "leap.star")
 def table1(result: xr.Dataset) -> go.Figure:
     """Lines: packets. Crosses: the paper's 20 cells."""
     rows = [(str(s), result.finished.sel(sender=s)) for s in result.sender.values]
@@ -84,22 +75,14 @@ def _number(result: xr.Dataset, senders: Sequence[str]) -> go.Figure:
     x = _densities(result)
     generated = {d: GENERATED * d for d in x}
     numbers = result.finished * [[[[generated[d]]] for d in x]]
-    drawing = _lines(
-        x, [(s, numbers.sel(sender=s)) for s in senders], "finished transfers in 3000 s", DENSITY
-    )
+    drawing = _lines(x, [(s, numbers.sel(sender=s)) for s in senders], "finished transfers in 3000 s", DENSITY)
     drawing.add_scatter(
-        x=x,
-        y=list(generated.values()),
-        name="generated",
-        mode="lines",
-        line={"color": "#000000", "dash": "dot"},
+        x=x, y=list(generated.values()), name="generated", mode="lines", line={"color": "#000000", "dash": "dot"}
     )
     return _mark(drawing, generated)
 
 
-@figure_of(
-    "leap.fig2", "Fig. 2: finished transfers against the density, three conventional senders", "leap.star"
-)
+@figure_of("leap.fig2", "Fig. 2: finished transfers against the density, three conventional senders", "leap.star")
 def fig2(result: xr.Dataset) -> go.Figure:
     """Lines: packets. Crosses: Table 1."""
     return _number(result, PLAIN)
@@ -120,9 +103,7 @@ def _segments(result: xr.Dataset, senders: Sequence[str], measures: Sequence[str
     return drawing
 
 
-@figure_of(
-    "leap.fig3", "Fig. 3: segments sent and received for a transfer, three conventional senders", "leap.star"
-)
+@figure_of("leap.fig3", "Fig. 3: segments sent and received for a transfer, three conventional senders", "leap.star")
 def fig3(result: xr.Dataset) -> go.Figure:
     """Solid: sent. Dashed: received, 100 without duplicates."""
     return _segments(result, PLAIN, ("sent", "received"))

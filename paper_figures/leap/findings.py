@@ -27,12 +27,10 @@ def density() -> Answer:
         f"finished at 3.5/s {finished:.4f}",
         near([plain, wasted[1], finished], [3.1460, 2.8600, 0.8048], 3),
         {"critical": plain, "finished": finished, "with_tenth": wasted[1]},
-    )  # fmt: skip
+    )
 
 
-@finding(
-    "causes", "section 3", "with small windows a lost acknowledgement often causes a timeout", "leap.causes"
-)
+@finding("causes", "section 3", "with small windows a lost acknowledgement often causes a timeout", "leap.causes")
 def causes() -> Answer:
     five = LeapTimeout(0.1, 0.2, 5)
     share = {w: [float(LeapTimeout(p, p, w).ack_share()) for p in LOSSES] for w in (1, 2, 4, 8)}
@@ -58,10 +56,7 @@ def _counted(p: float, a: float, window: int) -> list[float]:
 
 
 @finding(
-    "suspicion",
-    "section 4",
-    "without duplicate acknowledgements an acknowledgement's loss is likely",
-    "leap.causes",
+    "suspicion", "section 4", "without duplicate acknowledgements an acknowledgement's loss is likely", "leap.causes"
 )
 def suspicion() -> Answer:
     right = {w: [float(LeapTimeout(p, p, w).suspicion_right()) for p in LOSSES] for w in (1, 4)}
@@ -139,9 +134,7 @@ def _after_window(leap: bool) -> tuple[list[float], float, float]:
     return [float(s) + 1 for s in sent[4:7]], float(result.duplicates.sum()), float(times[6] - times[5])
 
 
-@finding(
-    "duplicates of Table 1", "Table 1", "42.9 % of Reno's transfers finish at 3.5 a second", "leap.table1"
-)
+@finding("duplicates of Table 1", "Table 1", "42.9 % of Reno's transfers finish at 3.5 a second", "leap.table1")
 def printed_duplicates() -> Answer:
     """Duplicates for each segment with which shared links finish just what is printed, at 3.5 a second."""
     from .. import ledger
@@ -156,7 +149,7 @@ def printed_duplicates() -> Answer:
         ", ".join(f"{sender}: {100 * d:.1f} duplicates a transfer" for sender, d in needed.items()),
         0.3 < needed["Reno"] < 0.36 and 0.03 < needed["LEAP"] < 0.05,
         {"duplicates_reno": float(needed["Reno"]), "duplicates_leap": float(needed["LEAP"])},
-    )  # fmt: skip
+    )
 
 
 def _needed(share: float, density: float) -> float:

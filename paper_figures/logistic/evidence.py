@@ -85,15 +85,10 @@ def delay() -> Curves:
     ))  # fmt: skip
 
 
-@evidence(
-    "logistic.others", "Largest age of the others' rates at which flows are stable, against their number"
-)
+@evidence("logistic.others", "Largest age of the others' rates at which flows are stable, against their number")
 def others() -> Curves:
     """The own rate is known at once; two flows are stable at any age."""
-    ages = [
-        float(LotkaVolterraCrossDelayed(flows=n, epsilon=EPSILON, gamma=GAMMA).critical_delay())
-        for n in FLOWS[1:]
-    ]
+    ages = [float(LotkaVolterraCrossDelayed(flows=n, epsilon=EPSILON, gamma=GAMMA).critical_delay()) for n in FLOWS[1:]]
     return Curves("flows", "age of the measurement [RTT]", (
         Curve("critical age of the others' rates", FLOWS[1:], ages),
         Curve("one round trip", [FLOWS[1], FLOWS[-1]], [1.0, 1.0], "dash"),

@@ -180,9 +180,7 @@ def ratio(result: xr.Dataset, n: int) -> float:
 def window_sum(result: xr.Dataset, n: int) -> float:
     """Sum of n windows over K base_rtt, in the second half of the time in which n connections are there."""
     flows = tcp(result, 10)
-    return sum(_window_between(result, i, 100 * n - 50, 100 * n) for i in flows[:n]) / product(
-        result, flows[0]
-    )
+    return sum(_window_between(result, i, 100 * n - 50, 100 * n) for i in flows[:n]) / product(result, flows[0])
 
 
 def fill(result: xr.Dataset, n: int) -> float:
@@ -284,9 +282,7 @@ def inline(last: int = 1, *axes: str) -> dict[str, Mapping[str, Mapping[str, Any
     }
 
 
-def otherwise(
-    last: int, others: Mapping[str, Mapping[str, Any]], *labels: str
-) -> dict[str, Mapping[str, Any]]:
+def otherwise(last: int, others: Mapping[str, Mapping[str, Any]], *labels: str) -> dict[str, Mapping[str, Any]]:
     """Readings one at a time, each beside the first: of the measurement, and others; where a run takes seconds."""
     axes = inline(last)
     kinds = {label: axes["others"][label] for label in labels}
@@ -426,9 +422,7 @@ ACCESS = Experiment(
     {
         "sender": {
             "Proposed": {},
-            "Reno": groups(0, 2, "start", NEVER)
-            | groups(2, 4, "start", 0.0)
-            | {"duration": "260s"},  # losses are rare
+            "Reno": groups(0, 2, "start", NEVER) | groups(2, 4, "start", 0.0) | {"duration": "260s"},  # losses are rare
         },
         "rate": {
             f"{m}": {"links.0.rate": m * 1e6, "links.0.buffer": 25 * m, "links.0.jitter": 0.016 / m}
@@ -445,14 +439,10 @@ MANY = Experiment(
     "two to twenty flows that begin together (section 3.2)",
     "many.toml",
     {"flows": {f"{n}": {"flows.0.count": n} for n in (2, 5, 10, 20)}},
-    {
-        "sum": mean_sum, "swing": swing_of_sum, "least_over_largest": least_over_largest,
-        "lost": partial(lost, groups=1),
-    },
-    readings={**inline(1),
-              "buffer": {"2 RTT": {}, "2 x 40 ms": {"links.0.buffer": 200}}},
+    {"sum": mean_sum, "swing": swing_of_sum, "least_over_largest": least_over_largest, "lost": partial(lost, groups=1)},
+    readings={**inline(1), "buffer": {"2 RTT": {}, "2 x 40 ms": {"links.0.buffer": 200}}},
     quick=Setting(6),
-)  # fmt: skip
+)
 
 WRONG_K = Experiment(
     "logistic.wrong_k",
@@ -472,9 +462,7 @@ BESIDE_RENO = Experiment(
     {"buffer": {"2 BDP": {}}},
     {"reno_over_own": reno_over_own},
     readings={
-        "otherwise": otherwise(
-            1, {"1 BDP": {"links.0.buffer": 1250}, "5 BDP": {"links.0.buffer": 6250}}, "windows"
-        )
+        "otherwise": otherwise(1, {"1 BDP": {"links.0.buffer": 1250}, "5 BDP": {"links.0.buffer": 6250}}, "windows")
     },
     tiny=Setting(2, changes=slowly(5)),
 )

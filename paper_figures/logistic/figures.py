@@ -73,10 +73,7 @@ def fig2() -> xr.Dataset:
     """
     gains: dict[str, Any] = {"epsilon": EPSILON, "gamma": GAMMA, "capacity": CAPACITY}
     runs = {}
-    for name, kind, alone in (
-        ("ode", LotkaVolterraWindows, Logistic),
-        ("map", LotkaVolterraMap, LogisticMap),
-    ):
+    for name, kind, alone in (("ode", LotkaVolterraWindows, Logistic), ("map", LotkaVolterraMap, LogisticMap)):
         spacing = 0.1 if name == "ode" else 1.0
         before = np.arange(0, JOINS + spacing / 2, spacing)
         first = trajectory(alone(epsilon=EPSILON, capacity=CAPACITY, start=START), before).w.values
@@ -112,9 +109,7 @@ def fig8(points: int = 51) -> xr.Dataset:
         xr.Variable("reading", list(models)),
     )
     eq9 = K / K.sum("flow") * np.minimum(bottleneck, K.sum("flow"))
-    return xr.Dataset(
-        {"throughput": rates.reset_coords(drop=True), "proportional": eq9.reset_coords(drop=True)}
-    )
+    return xr.Dataset({"throughput": rates.reset_coords(drop=True), "proportional": eq9.reset_coords(drop=True)})
 
 
 def charts(points: int = 61) -> dict[str, xr.Dataset]:

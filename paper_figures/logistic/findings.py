@@ -35,9 +35,7 @@ STEPPED = ["map per unit of time", "differential equation"]
 RATES = ["windows (R1)", "throughput (R3)"]
 
 
-@finding(
-    "figure 1", "Fig. 1", "N converges to K for epsilon = 0.6 and 1.8, not for 2.4 and 3.0", "logistic.fig1"
-)
+@finding("figure 1", "Fig. 1", "N converges to K for epsilon = 0.6 and 1.8, not for 2.4 and 3.0", "logistic.fig1")
 def figure_one() -> Answer:
     numbers: dict[str, Any] = {"readings": STEPPED}
     settled = {}
@@ -87,7 +85,7 @@ def convergence_time() -> Answer:
         f"T = {time:.3f} RTT; the integrated equation is then at {reached:.6f} K",
         near(time, 3.483) and abs(reached - 0.99) < 1e-7 and near(in_seconds, 20 * printed, 5),
         {"time": time, "reached": reached, "solution_gap": gap, "of_k": at[1] / at[0]},
-    )  # fmt: skip
+    )
 
 
 def _reaches(capacity: float, start: float, end: float) -> float:
@@ -101,10 +99,7 @@ def _reaches(capacity: float, start: float, end: float) -> float:
 
 
 @finding(
-    "map",
-    "sections 2.1 and 3.2, Fig. 1",
-    "epsilon < 2 is a characteristic of the logistic equation",
-    "logistic.fig1",
+    "map", "sections 2.1 and 3.2, Fig. 1", "epsilon < 2 is a characteristic of the logistic equation", "logistic.fig1"
 )
 def rule_of_the_map() -> Answer:
     gains = [1.95, 2.4, 3.0]
@@ -133,9 +128,7 @@ def _edge_of_ode() -> float:
     return float(gains[values >= 0][0]) if (values >= 0).any() else float("inf")
 
 
-@finding(
-    "two", "sections 2.1 and 3.2", "epsilon must be less than 2.0; elsewhere epsilon <= 2", "logistic.two"
-)
+@finding("two", "sections 2.1 and 3.2", "epsilon must be less than 2.0; elsewhere epsilon <= 2", "logistic.two")
 def at_two() -> Answer:
     steps = np.array([5000, 20000])
     w = trajectory(LogisticMap(epsilon=2.0, capacity=1.0, start=0.1), steps).w.values
@@ -156,9 +149,7 @@ def at_two() -> Answer:
 )
 def overshoot() -> Answer:
     starts = np.linspace(0.001, 1.0, 4000)
-    orbit = trajectory(
-        LogisticMap(epsilon=EPSILON, capacity=1.0).map(), np.arange(30), start={"w": starts}
-    ).w.values
+    orbit = trajectory(LogisticMap(epsilon=EPSILON, capacity=1.0).map(), np.arange(30), start={"w": starts}).w.values
     peak = float(orbit.max())
     return Answer(
         "the map overshoots by up to (1+epsilon)^2/(4 epsilon) = 1.1157 K at 1.95, which needs 11.6 % of the "
@@ -195,17 +186,12 @@ def critical_delay() -> Answer:
 
 
 @finding(
-    "others",
-    "section 3.1",
-    "assumed here: a flow knows its own rate, the others' are measured",
-    "logistic.others",
+    "others", "section 3.1", "assumed here: a flow knows its own rate, the others' are measured", "logistic.others"
 )
 def delayed_others() -> Answer:
     delays = []
     for n in (3, 5, 10):
-        model = LotkaVolterraCrossDelayed(
-            flows=n, epsilon=EPSILON, gamma=GAMMA, delay=np.linspace(0.5, 3.0, 11)
-        )
+        model = LotkaVolterraCrossDelayed(flows=n, epsilon=EPSILON, gamma=GAMMA, delay=np.linspace(0.5, 3.0, 11))
         delays.append(float(stability_chart(model).boundary_delay.values[0]))
     two = float(LotkaVolterraCrossDelayed(flows=2, epsilon=EPSILON, gamma=GAMMA).critical_delay())
     return Answer(
@@ -215,9 +201,7 @@ def delayed_others() -> Answer:
     )  # fmt: skip
 
 
-@finding(
-    "held", "section 3.1", "an update per ACK, with A_i measured once per RTT or less often", "logistic.gains"
-)
+@finding("held", "section 3.1", "an update per ACK, with A_i measured once per RTT or less often", "logistic.gains")
 def held_measurement() -> Answer:
     flows, gains = (3, 5, 10), []
     for n in flows:
@@ -285,10 +269,7 @@ def _edge(there: float, comes: float) -> float:
 
     def growth(gamma: float) -> float:
         def slope(_: float, n: Any) -> list[float]:
-            return [
-                EPSILON * (1 - n[0] / there) * n[0],
-                EPSILON * (1 - (np.exp(n[1]) + gamma * n[0]) / comes),
-            ]
+            return [EPSILON * (1 - n[0] / there) * n[0], EPSILON * (1 - (np.exp(n[1]) + gamma * n[0]) / comes)]
 
         few = np.log(1e-9)
         return float(solve_ivp(slope, (0.0, 5.0), [there, few], rtol=1e-10, atol=1e-12).y[1, -1] - few)
@@ -297,10 +278,7 @@ def _edge(there: float, comes: float) -> float:
 
 
 @finding(
-    "eq9",
-    "eq. (9), Fig. 8",
-    "the link is shared in proportion to K_i: 6 and 9 of 15 for K = (10, 15)",
-    "logistic.fig8",
+    "eq9", "eq. (9), Fig. 8", "the link is shared in proportion to K_i: 6 and 9 of 15 for K = (10, 15)", "logistic.fig8"
 )
 def equation_nine() -> Answer:
     K = per_flow([10.0, 15.0])
@@ -324,7 +302,7 @@ def equation_nine() -> Answer:
             "first_over_eq9": [float(v[0]) / 6.0 for v in rates.values()],
             "readings": ["windows (R1)", "link less windows (R2)", "throughput (R3)"],
         },
-    )  # fmt: skip
+    )
 
 
 @finding("lossless", "section 3.2", "the sum of windows stays below K base_rtt/gamma", "logistic.sum")
@@ -359,10 +337,7 @@ def lossless_bound() -> Answer:
     "logistic.sum",
 )
 def buffer_of_two_products() -> Answer:
-    need = [
-        float(LotkaVolterraThroughput(flows=n, gamma=GAMMA, capacity=1.0).equilibrium().queue)
-        for n in (21, 22)
-    ]
+    need = [float(LotkaVolterraThroughput(flows=n, gamma=GAMMA, capacity=1.0).equilibrium().queue) for n in (21, 22)]
     hundred = [
         float(kind(flows=100, gamma=GAMMA, capacity=1.0).equilibrium().queue)
         for kind in (LotkaVolterraWindows, LotkaVolterraThroughput)
@@ -375,7 +350,7 @@ def buffer_of_two_products() -> Answer:
         f"{most:.4f} with 100000",
         near(need, [2.0, 2.1], 6) and near(100 * most, 11.1, 1),
         {"r3": need, "r1": most, "queue": hundred, "readings": RATES},
-    )  # fmt: skip
+    )
 
 
 @finding("fairness", "sections 2.2 and 4", "rates converge quickly to the same value", "logistic.fairness")
@@ -395,10 +370,8 @@ def speed_of_fairness() -> Answer:
         "5.1, whatever n",
         f"5 flows: R1 {slow[0]:.1f}, R3 {slow[1]:.2f} round trips; 100 flows: R1 {many:.0f}",
         near(slow[0], 23.6, 1) and near(slow[1], 1 / (EPSILON * (1 - GAMMA)), 6) and near(many, 462, 0),
-        {
-            "r1": slow[0], "r3": slow[1], "many": many, "slow": slow, "least_over_largest": alike, "readings": RATES,
-        },
-    )  # fmt: skip
+        {"r1": slow[0], "r3": slow[1], "many": many, "slow": slow, "least_over_largest": alike, "readings": RATES},
+    )
 
 
 @finding("figure 2", "Fig. 2", "the second species reaches the same value quickly", "logistic.fig2")
@@ -425,9 +398,7 @@ def error_of_available() -> Answer:
         by_theory.append(float(model.own_gain()))
     for n in flows[:2]:
         off = per_flow([0.01] + [0.0] * (n - 1))
-        run = trajectory(LotkaVolterraErrors(flows=n, gamma=GAMMA, available_error=off), [2000.0]).N.values[
-            :, -1
-        ]
+        run = trajectory(LotkaVolterraErrors(flows=n, gamma=GAMMA, available_error=off), [2000.0]).N.values[:, -1]
         by_solving.append(float((run[0] - 100 / (1 + (n - 1) * GAMMA)) / 0.01))
     return Answer(
         "errors of A_i are amplified: 4.7-fold for n = 2, 7.2-fold for 5, up to gamma/(1-gamma) = 9-fold",
@@ -435,15 +406,10 @@ def error_of_available() -> Answer:
         f"at n = 1000",
         near(by_solving, [4.7, 7.2], 1) and near(by_theory[2], 9.0, 1),
         {"solved": by_solving, "theory": by_theory, "amplified": by_solving[1]},
-    )  # fmt: skip
+    )
 
 
-@finding(
-    "error of K",
-    "section 2.3",
-    "the effect of the measurement error of K is negligible",
-    "logistic.error_of_K",
-)
+@finding("error of K", "section 2.3", "the effect of the measurement error of K is negligible", "logistic.error_of_K")
 def error_of_capacity() -> Answer:
     flows, eq6, eq7 = (2, 5, 10, 100), [], []
     for n in flows:
@@ -459,9 +425,7 @@ def error_of_capacity() -> Answer:
         died.append(not bool(rest.survives.values[0]))
     for kappa in (eq6[1] * 0.98, eq6[1] * 1.02):
         K = per_flow([100 * (1 - kappa / 100)] + [100.0] * 4)
-        died.append(
-            not bool(LotkaVolterraWindows(flows=5, gamma=GAMMA, capacity=K).equilibrium().survives.values[0])
-        )
+        died.append(not bool(LotkaVolterraWindows(flows=5, gamma=GAMMA, capacity=K).equilibrium().survives.values[0]))
     return Answer(
         "not so: a flow that takes K too low dies out beyond (1-gamma)/(1+(n-2)gamma) where it knows the "
         "others' sum (eq. 6): "

@@ -102,9 +102,7 @@ def fig7() -> xr.Dataset:
     )
 
 
-@figure(
-    "logistic.fig1_packets", "The gains of Fig. 1 in packets: one flow under the law of section 3.1", gains
-)
+@figure("logistic.fig1_packets", "The gains of Fig. 1 in packets: one flow under the law of section 3.1", gains)
 def draw_gains(result: xr.Dataset) -> go.Figure:
     """Windows over K base_rtt."""
     import plotly.graph_objects as go
@@ -119,9 +117,7 @@ def draw_gains(result: xr.Dataset) -> go.Figure:
     return _titled(drawing, "time [s]", "window [% of K base_rtt]")
 
 
-@figure(
-    "logistic.fig4", "Fig. 4: window of one flow beside UDP traffic of half the link; crosses: losses", fig4
-)
+@figure("logistic.fig4", "Fig. 4: window of one flow beside UDP traffic of half the link; crosses: losses", fig4)
 def draw_fig4(result: xr.Dataset) -> go.Figure:
     """One run for each sender."""
     import plotly.graph_objects as go
@@ -153,10 +149,7 @@ def _convergence(result: xr.Dataset) -> go.Figure:
     for sender in result.sender.values:
         colour = COLOURS[ORDER.index(str(sender))]
         for reading, dash, more in kinds:
-            each = [
-                rules.interval(v)
-                for v in result.filled.sel(sender=sender).isel(reading=reading).values.tolist()
-            ]
+            each = [rules.interval(v) for v in result.filled.sel(sender=sender).isel(reading=reading).values.tolist()]
             drawing.add_trace(go.Scatter(
                 x=rates, y=[i.mean for i in each], name=f"{sender}{more}", mode="lines+markers",
                 line={"color": colour, "dash": dash}, error_y={"array": [i.high - i.mean for i in each]},
@@ -166,17 +159,13 @@ def _convergence(result: xr.Dataset) -> go.Figure:
     return _titled(drawing, "bottleneck bandwidth [Mbit/s]", "convergence time [s]")
 
 
-@figure_of(
-    "logistic.fig5", "Fig. 5: time until 99 % of the link is used, against its rate", "logistic.scaling"
-)
+@figure_of("logistic.fig5", "Fig. 5: time until 99 % of the link is used, against its rate", "logistic.scaling")
 def draw_fig5(result: xr.Dataset) -> go.Figure:
     """Means with 95 % intervals, under the first reading; dashed: another one."""
     return _convergence(result)
 
 
-@figure_of(
-    "logistic.fig5_reno", "Fig. 5: time until 99 % of the link is used, beside Reno", "logistic.scaling_reno"
-)
+@figure_of("logistic.fig5_reno", "Fig. 5: time until 99 % of the link is used, beside Reno", "logistic.scaling_reno")
 def draw_fig5_reno(result: xr.Dataset) -> go.Figure:
     """As Fig. 5, at the rates at which Reno ends."""
     return _convergence(result)
@@ -202,9 +191,7 @@ def draw_fig6(result: xr.Dataset) -> go.Figure:
     return _titled(drawing, "time [s]", "throughput [Mbit/s]")
 
 
-@figure(
-    "logistic.fig7", "Fig. 7: windows of five connections that join and leave; (a) Reno, (b) proposed", fig7
-)
+@figure("logistic.fig7", "Fig. 7: windows of five connections that join and leave; (a) Reno, (b) proposed", fig7)
 def draw_fig7(result: xr.Dataset) -> go.Figure:
     """Marks: the window of each by the paper's sum over their number."""
     import plotly.graph_objects as go
@@ -220,14 +207,8 @@ def draw_fig7(result: xr.Dataset) -> go.Figure:
                 row=1, col=column,
             )  # fmt: skip
     known = ledger.claims("logistic")
-    printed = {
-        n: known[f"logistic.fig7.sum.{n}"].published for n in range(1, 6) if f"logistic.fig7.sum.{n}" in known
-    }
-    marks = {
-        100 * n - 50: float(v) * float(result["product"]) / n
-        for n, v in printed.items()
-        if isinstance(v, float)
-    }
+    printed = {n: known[f"logistic.fig7.sum.{n}"].published for n in range(1, 6) if f"logistic.fig7.sum.{n}" in known}
+    marks = {100 * n - 50: float(v) * float(result["product"]) / n for n, v in printed.items() if isinstance(v, float)}
     drawing.add_trace(
         go.Scatter(x=list(marks), y=list(marks.values()), mode="markers", name="by the paper's sum",
                    marker={"symbol": "x", "size": 10, "color": "black"}),
@@ -239,9 +220,7 @@ def draw_fig7(result: xr.Dataset) -> go.Figure:
     return drawing
 
 
-@figure_of(
-    "logistic.fig8_packets", "Fig. 8 in packets: throughput over unlike access links", "logistic.access"
-)
+@figure_of("logistic.fig8_packets", "Fig. 8 in packets: throughput over unlike access links", "logistic.access")
 def draw_fig8(result: xr.Dataset) -> go.Figure:
     """Shares times the link, with 95 % intervals; crosses: eq. (9) as the ledger has it."""
     import plotly.graph_objects as go
@@ -293,9 +272,7 @@ def draw_sums(result: xr.Dataset) -> go.Figure:
         ("n/(1 + (n-1) gamma)", n / (1 + (n - 1) * gamma)),
         ("n (1-gamma) + gamma", n * (1 - gamma) + gamma),
     ):
-        drawing.add_trace(
-            go.Scatter(x=n, y=sums, name=name, mode="lines", line={"color": "#777777", "width": 1})
-        )
+        drawing.add_trace(go.Scatter(x=n, y=sums, name=name, mode="lines", line={"color": "#777777", "width": 1}))
     bound = ledger.get_claim("logistic.sec32.packets.bound.2").published
     top = float(bound["below"]) if isinstance(bound, dict) else 1 / gamma
     drawing.add_hline(y=top, line={"dash": "dash", "color": "black"}, annotation_text="1/gamma")

@@ -78,9 +78,7 @@ def step_values(
     [nan, 5.0, nan]
     """
     at = np.searchsorted(time, grid, side="right") - 1
-    out: NDArray[np.float64] = np.where(
-        (at >= 0) & (hold | (grid <= time[-1])), value[np.maximum(at, 0)], np.nan
-    )
+    out: NDArray[np.float64] = np.where((at >= 0) & (hold | (grid <= time[-1])), value[np.maximum(at, 0)], np.nan)
     return out
 
 

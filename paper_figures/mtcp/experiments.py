@@ -86,10 +86,7 @@ TABLE4 = BesideReno(
     "mtcp.table4",
     "2 Mbytes over two routes that lose data and acknowledgements, and by Reno over one (Table 3, Fig. 12)",
     "table4.toml",
-    {
-        "sender": SENDERS,
-        "ack_loss": {q: {f"links.{i}.loss": float(q) / 100 for i in _BACK} for q in ACK_LOSS},
-    },
+    {"sender": SENDERS, "ack_loss": {q: {f"links.{i}.loss": float(q) / 100 for i in _BACK} for q in ACK_LOSS}},
     {"throughput": throughput, "needless": needless, "acks": acks},
     readings=READINGS,
     tiny=Setting(3),

@@ -63,12 +63,7 @@ def table4(result: xr.Dataset) -> go.Figure:
 
 
 def _row(
-    drawing: go.Figure,
-    col: int,
-    sender: str,
-    losses: list[str],
-    cells: list[xr.DataArray],
-    marks: list[float],
+    drawing: go.Figure, col: int, sender: str, losses: list[str], cells: list[xr.DataArray], marks: list[float]
 ) -> None:
     x, colour = [float(q) for q in losses], COLOUR[sender]
     common: dict[str, Any] = {"legendgroup": sender, "row": 1, "col": col}
@@ -88,9 +83,7 @@ def _row(
     )  # fmt: skip
 
 
-def sequence_numbers(
-    quick: bool = True, progress: Callable[[float], None] | None = None
-) -> dict[str, Course]:
+def sequence_numbers(quick: bool = True, progress: Callable[[float], None] | None = None) -> dict[str, Course]:
     """Of all four senders."""
     return courses(tuple(SENDERS), segments_sent, FEW if quick else MANY, progress, hold=True)
 
@@ -131,9 +124,7 @@ def _band(drawing: go.Figure, course: Course, colour: str, where: dict[str, Any]
 
 
 def _solve(sender: str) -> Callable[..., dict[str, Course]]:
-    def window_courses(
-        quick: bool = True, progress: Callable[[float], None] | None = None
-    ) -> dict[str, Course]:
+    def window_courses(quick: bool = True, progress: Callable[[float], None] | None = None) -> dict[str, Course]:
         return courses((sender,), windows, FEW if quick else MANY, progress)
 
     return window_courses
@@ -169,9 +160,7 @@ def draw_windows(of: dict[str, Course]) -> go.Figure:
 
 for _number, _sender in zip((15, 16, 17, 18), SENDERS, strict=True):
     _what = (
-        "its window"
-        if _sender == RENO
-        else "the windows of both routes together, and packets carried by each route"
+        "its window" if _sender == RENO else "the windows of both routes together, and packets carried by each route"
     )
     figure(
         f"mtcp.fig{_number}",

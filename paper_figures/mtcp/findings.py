@@ -66,9 +66,7 @@ def quotients(over: float, under: float, rounding: float) -> tuple[float, float]
     return (over - rounding) / (under + rounding) - 1, (over + rounding) / (under - rounding) - 1
 
 
-@finding(
-    "one_way_times", "section 3.4.3, eqs. (4)-(10)", "one-way times and timeouts", figure="mtcp.estimator"
-)
+@finding("one_way_times", "section 3.4.3, eqs. (4)-(10)", "one-way times and timeouts", figure="mtcp.estimator")
 def one_way_times() -> Answer:
     """Iterate eqs. (4)-(8) over pairs of routes drawn at random, until nothing changes but by rounding."""
     rows: dict[str, list[float]] = {
@@ -84,9 +82,7 @@ def one_way_times() -> Answer:
         rows["round_trip_error"].append(float(abs(sums / true_sums - 1).max()))
         longest = r.max(1, keepdims=True)
         rows["least_timeout_9"].append(float(((f + longest) / (true_f + true_r.max())).min()))
-        rows["least_timeout_10"].append(
-            float(((f.max(1) + longest[:, 0]) / (true_f.max() + true_r.max())).min())
-        )
+        rows["least_timeout_10"].append(float(((f.max(1) + longest[:, 0]) / (true_f.max() + true_r.max())).min()))
         if begin == "with zeros":
             constant = OneWayTimes.offset([0, 0], [0, 0], list(there), list(back))
             gaps.append(float(abs(f - true_f - constant).max()))

@@ -91,10 +91,7 @@ def one_way_error(result: xr.Dataset) -> float:
     """Largest error of an estimate of a one-way time over the true one, of routes that are measured."""
     there, back = true_times(result)
     errors = np.concatenate(
-        [
-            np.abs(result.route_time_there.values[0] / there - 1.0),
-            np.abs(result.route_time_back.values[0] / back - 1.0),
-        ]
+        [np.abs(result.route_time_there.values[0] / there - 1.0), np.abs(result.route_time_back.values[0] / back - 1.0)]
     )
     return float(np.nanmax(errors))
 

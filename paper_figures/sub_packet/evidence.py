@@ -59,9 +59,7 @@ def counted(loss: float, base_timeout: int, cap: int = 6, w_max: int = 6) -> dic
                 elif lost:
                     moves[i, places["window", max(n // 2, 2)]] += share
                 else:
-                    after = {"retry": ("two", n), "two": ("window", 3)}.get(
-                        name, ("window", min(n + 1, w_max))
-                    )
+                    after = {"retry": ("two", n), "two": ("window", 3)}.get(name, ("window", min(n + 1, w_max)))
                     moves[i, places[after]] += share
     system = np.vstack([moves.T - np.eye(size), np.ones(size)])
     visits = np.linalg.lstsq(system, np.append(np.zeros(size), 1.0), rcond=None)[0]
@@ -70,11 +68,7 @@ def counted(loss: float, base_timeout: int, cap: int = 6, w_max: int = 6) -> dic
         float(visits @ moves[:, [places["retry", k] for k in range(cap + 1)]].sum(1)),
     )
     epochs = 1.0 + silence
-    return {
-        "silent": silence / epochs,
-        "goodput": float(visits @ arrived) / epochs,
-        "mean_silence": silence / timeouts,
-    }
+    return {"silent": silence / epochs, "goodput": float(visits @ arrived) / epochs, "mean_silence": silence / timeouts}
 
 
 @evidence("sub_packet.idle", "Mean idle time after a timeout: the paper's series and its closed forms")
@@ -91,9 +85,7 @@ def idle() -> Curves:
     ))  # fmt: skip
 
 
-@evidence(
-    "sub_packet.silence", "Silent epochs against loss: printed chain, and exact chain with deep backoff"
-)
+@evidence("sub_packet.silence", "Silent epochs against loss: printed chain, and exact chain with deep backoff")
 def silence() -> Curves:
     """Where silence takes over depends on what ends a backoff; deep: timeouts up to 2^60 T0."""
     models: dict[str, SubPacketFull | SubPacketExact] = {

@@ -14,11 +14,7 @@ PHASES: Axis = {
     "jitter of 4 ms": {"flows.0.jitter": "4ms", "clock": "grid"},
 }
 #: Rule book of the senders and their least timeout.
-SENDERS: Axis = {
-    "ns-2": {},
-    "ns-2, min_rto 1 s": {"flows.0.min_rto": "1s"},
-    "RFC": {"flows.0.rules": "rfc"},
-}
+SENDERS: Axis = {"ns-2": {}, "ns-2, min_rto 1 s": {"flows.0.min_rto": "1s"}, "RFC": {"flows.0.rules": "rfc"}}
 STARTS: Axis = {"1 s": {}, "20 s": {"flows.0.start_spread": "20s"}}
 
 #: Rates [kbit/s] and ideal shares of a flow [kbit/s] of Fig. 2.
@@ -63,15 +59,13 @@ LONG = Experiment(
     "the same on 1 Mbit/s for 10000 s",
     "shared.toml",
     {"flows": {str(n): {"flows.0.count": n} for n in (50, 100, 200)}},
-    {
-        "jain_20": measures.jain_20, "jain_whole": measures.jain_whole, "least_share": measures.least_share,
-    },
+    {"jain_20": measures.jain_20, "jain_whole": measures.jain_whole, "least_share": measures.least_share},
     readings={"RTTs": PHASES, "senders": {k: SENDERS[k] for k in ("ns-2", "RFC")}},
     tiny=Setting(2, changes={"duration": "1000s"}),
     quick=Setting(3, 1, {"duration": "10000s"}),
     full=Setting(10, 0, {"duration": "10000s"}),
     judge_replications=5,
-)  # fmt: skip
+)
 
 #: Fig. 3.
 SLICES = Experiment(
@@ -216,18 +210,17 @@ CHAIN = Experiment(
         }
     },
     {
-        "loss": measures.loss, "distance": measures.distance, "jain_20": measures.jain_20,
+        "loss": measures.loss,
+        "distance": measures.distance,
+        "jain_20": measures.jain_20,
         **{f"sent_{n}": measures.sent(n) for n in range(7)},
     },
-    readings={
-        "RTTs": {"as printed": {}, "jitter of 4 ms": PHASES["jitter of 4 ms"]},
-        "senders": SENDERS,
-    },
+    readings={"RTTs": {"as printed": {}, "jitter of 4 ms": PHASES["jitter of 4 ms"]}, "senders": SENDERS},
     tiny=Setting(2, changes={"duration": "160s"}),
     quick=Setting(3, 2, {"duration": "340s"}),
     full=Setting(10, 0),
     judge_replications=5,
-)  # fmt: skip
+)
 
 _RP = {"bottleneck.priority": "retransmissions", "bottleneck.priority_buffer": 5}
 
@@ -241,19 +234,18 @@ PRIORITY = Experiment(
     "sub_packet.priority",
     "a gateway that sends retransmissions first (section 6.2)",
     "gateway.toml",
+    {"gateway": {"drop-tail": {}, "drop-tail, priority": _RP, "SFQ": _lanes(5), "SFQ, priority": _lanes(4) | _RP}},
     {
-        "gateway": {
-            "drop-tail": {}, "drop-tail, priority": _RP, "SFQ": _lanes(5), "SFQ, priority": _lanes(4) | _RP,
-        }
-    },
-    {
-        "jain_20": measures.jain_20, "locked_out": measures.locked_out, "loss": measures.loss,
+        "jain_20": measures.jain_20,
+        "locked_out": measures.locked_out,
+        "loss": measures.loss,
         "utilisation": measures.utilisation,
     },
     readings={
         "flows": {str(n): {"flows.0.count": n} for n in (50, 25, 100)},
         "RTTs": {
-            "equal": {}, "5 % apart": PHASES["5 % apart"],
+            "equal": {},
+            "5 % apart": PHASES["5 % apart"],
             "jitter of 8 ms": {"flows.0.jitter": "8ms", "clock": "grid"},
         },
         "senders": {k: SENDERS[k] for k in ("ns-2", "RFC")},
@@ -262,6 +254,6 @@ PRIORITY = Experiment(
     quick=Setting(4, 6),
     full=Setting(10, 0),
     judge_replications=5,
-)  # fmt: skip
+)
 
 EXPERIMENTS = (FAIRNESS, LONG, SLICES, HANGS, BUFFERS, TFRC_LOSS, TFRC, CHAIN, PRIORITY)

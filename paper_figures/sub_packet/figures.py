@@ -38,10 +38,7 @@ def fig10(quick: bool = False) -> list[SubPacketChainVsPackets]:
     """Fig. 10: slower links, buffers of one RTT, loads scaled so that the packets per flow are as in Fig. 9."""
     return [
         SubPacketChainVsPackets(
-            rate=rate,
-            buffer=round(rate * 0.2 / 4000),
-            flows=_scaled(rate, quick),
-            **_length(quick, flows=False),
+            rate=rate, buffer=round(rate * 0.2 / 4000), flows=_scaled(rate, quick), **_length(quick, flows=False)
         )
         for rate in (250e3, 500e3)
     ]
@@ -52,9 +49,7 @@ def fig11(quick: bool = False) -> SubPacketChainVsPackets:
     return SubPacketChainVsPackets(base_rtt=(0.2, 0.4), **_length(quick))
 
 
-def solve_fig9(
-    quick: bool = False, progress: Callable[[float], None] | None = None, **parameters: Any
-) -> xr.Dataset:
+def solve_fig9(quick: bool = False, progress: Callable[[float], None] | None = None, **parameters: Any) -> xr.Dataset:
     """Simulate and predict Fig. 9, its `parameters` as in `fig9`; two to four minutes, with `quick=True` ten seconds.
 
     `progress` is called with the share of the work that is done, in [0, 1].

@@ -27,7 +27,7 @@ def idle_time() -> Answer:
         f"{listed([w / waits[0] for w in waits], 2)} timeouts",
         abs(series - mean_wait(0, p, 2)) < 1e-9 and near(waits, [1.0, 2.0, 4.0], 2) and repairs() == {3: 1, 6: 0},
         {"series": series, "gap": series - 1 / (1 - 2 * p)},
-    )  # fmt: skip
+    )
 
 
 @finding("repetitive idle time", "eq. (11)", "3p(1-p) + 7p^2(1-p) + ... = (3-2p)/(1-2p)", "sub_packet.idle")
@@ -47,12 +47,7 @@ def repetitive_idle_time() -> Answer:
     )  # fmt: skip
 
 
-@finding(
-    "limit",
-    "sections 3.3.2 and 5",
-    "with unlimited backoff TCP is unstable for p > 0.5",
-    "sub_packet.silence",
-)
+@finding("limit", "sections 3.3.2 and 5", "with unlimited backoff TCP is unstable for p > 0.5", "sub_packet.silence")
 def limit() -> Answer:
     deep = SubPacketExact(loss=[0.19, 0.23], backoff_cap=60)
     idle = deep.observe(stationary(deep.chain())).silent_fraction.values
@@ -81,12 +76,10 @@ def shift() -> Answer:
         f"infinite variance from p = {edge:.4f}",
         bool(silent[1] > 2 * silent[0] and abs(edge - 0.1) < 0.01),
         {"silent": silent.tolist(), "edge": edge, "beyond": float(silent[2] / silent[1])},
-    )  # fmt: skip
+    )
 
 
-@finding(
-    "rtt", "section 3", "the stationary distribution depends on p only, not on the RTT", "sub_packet.timeout"
-)
+@finding("rtt", "section 3", "the stationary distribution depends on p only, not on the RTT", "sub_packet.timeout")
 def rtt_independence() -> Answer:
     timeouts = (2, 3, 5, 10)
     model = SubPacketExact(loss=0.1, base_timeout=list(timeouts))
@@ -104,7 +97,7 @@ def rtt_independence() -> Answer:
         "exact chain: silent fraction at p = 0.1 for T0/RTT = 2, 3, 5, 10: " + ", ".join(f"{s:.3f}" for s in silent),
         bool(np.ptp(silent) > 0.1) and all(near(solved[k], [one[k] for one in by_counting], 9) for k in solved),
         {"silent": silent.tolist(), "spread": float(np.ptp(silent))},
-    )  # fmt: skip
+    )
 
 
 @finding(
@@ -137,12 +130,4 @@ def arithmetic() -> Answer:
 
 
 #: In the order of the report.
-FINDINGS = (
-    idle_time,
-    repetitive_idle_time,
-    limit,
-    shift,
-    rtt_independence,
-    loss_of_web_load,
-    arithmetic,
-)
+FINDINGS = (idle_time, repetitive_idle_time, limit, shift, rtt_independence, loss_of_web_load, arithmetic)

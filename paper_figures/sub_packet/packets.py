@@ -52,23 +52,17 @@ def _blank(x: str, y: str, **more: Any) -> go.Figure:
     import plotly.graph_objects as go
 
     return go.Figure(
-        layout={
-            "template": "plotly_white", "xaxis_title": x, "yaxis_title": y, "legend": LEGEND_BELOW, "height": 460
-        }
+        layout={"template": "plotly_white", "xaxis_title": x, "yaxis_title": y, "legend": LEGEND_BELOW, "height": 460}
         | more
-    )  # fmt: skip
-
-
-def _mark(drawing: go.Figure, x: list[float], y: list[float], name: str) -> None:
-    drawing.add_scatter(
-        x=x, y=y, name=name, mode="markers", marker={"symbol": "x", "size": 11, "color": "black"}
     )
 
 
+def _mark(drawing: go.Figure, x: list[float], y: list[float], name: str) -> None:
+    drawing.add_scatter(x=x, y=y, name=name, mode="markers", marker={"symbol": "x", "size": 11, "color": "black"})
+
+
 @figure_of(
-    "sub_packet.fig2",
-    "Fig. 2: Jain's index of 20 s and of the whole run against the fair share",
-    "sub_packet.fairness",
+    "sub_packet.fig2", "Fig. 2: Jain's index of 20 s and of the whole run against the fair share", "sub_packet.fairness"
 )
 def fig2(result: xr.Dataset) -> go.Figure:
     """Lines: links. Dotted: the share below which, in the paper, unfairness sets in."""
@@ -77,12 +71,8 @@ def fig2(result: xr.Dataset) -> go.Figure:
     for rate, colour in zip(RATES, COLOURS, strict=False):
         part = first.sel(load=[f"{rate}k, {share}k" for share in SHARES])
         drawing.add_trace(trace(SHARES, part.jain_20.values, f"{rate} kbit/s, 20 s", colour))
-        drawing.add_trace(
-            trace(SHARES, part.jain_whole.values, f"{rate} kbit/s, whole run", colour, dash="dash")
-        )
-    drawing.add_vline(
-        x=EDGE, line={"dash": "dot"}, annotation_text="the paper: unfair below", annotation_y=0.1
-    )
+        drawing.add_trace(trace(SHARES, part.jain_whole.values, f"{rate} kbit/s, whole run", colour, dash="dash"))
+    drawing.add_vline(x=EDGE, line={"dash": "dot"}, annotation_text="the paper: unfair below", annotation_y=0.1)
     return drawing
 
 
@@ -98,10 +88,7 @@ def fig3(result: xr.Dataset) -> go.Figure:
             x=values, y=[p / 100 for p in PERCENTS], name=str(reading), mode="lines",
             line={"color": COLOURS[i % len(COLOURS)] if i < len(COLOURS) else "lightgrey", "width": 3 if i == 0 else 1},
         )  # fmt: skip
-    low, high = (
-        published("fig3.locked_out"),
-        published("fig3.locked_out") + published("fig3.next_thirty") * 1.5,
-    )
+    low, high = (published("fig3.locked_out"), published("fig3.locked_out") + published("fig3.next_thirty") * 1.5)
     _mark(drawing, [0.0], [low], "printed: get nothing")
     drawing.add_hline(y=high, line={"dash": "dot"}, annotation_text="the paper: above, 80 % of the link")
     return drawing
@@ -117,23 +104,17 @@ def fig4(result: xr.Dataset) -> go.Figure:
         cells = [part[f"hang_{p}"].sel(load=load).values for p in PERCENTS]
         dash = "solid" if users == "200" else "dash"
         drawing.add_trace(
-            trace(
-                PERCENTS, cells, f"{users} users, {pool} flows each", COLOURS[i % 3], dash=dash, mode="lines"
-            )
+            trace(PERCENTS, cells, f"{users} users, {pool} flows each", COLOURS[i % 3], dash=dash, mode="lines")
         )
     _mark(drawing, [0.0], [20.0], "printed: all of 200 users (4 flows) above")
-    _mark(
-        drawing, [100 * (1 - published("fig4.users_400"))], [60.0], "printed: almost half of 400 users above"
-    )
+    _mark(drawing, [100 * (1 - published("fig4.users_400"))], [60.0], "printed: almost half of 400 users above")
     return drawing
 
 
 @figure_of("sub_packet.fig5", "Fig. 5: the buffer that fairness in 20 s needs", "sub_packet.buffers")
 def fig5(result: xr.Dataset) -> go.Figure:
     """Lines: numbers of flows. Mark: ten packets a flow, which restore fairness in the paper."""
-    drawing = _blank(
-        "buffer [packets a flow]", "Jain's index in 20 s", xaxis_type="log", yaxis_range=[0, 1.05]
-    )
+    drawing = _blank("buffer [packets a flow]", "Jain's index in 20 s", xaxis_type="log", yaxis_range=[0, 1.05])
     part = result.isel(reading=0)
     for (n, (rate, _)), colour in zip(LINKS.items(), COLOURS, strict=False):
         cells = [part.jain_20.sel(load=f"{n}, {k}").values for k in PER_FLOW]
@@ -243,8 +224,7 @@ def fig12(result: xr.Dataset) -> go.Figure:
     drawing = _blank("gateway", "Jain's index in 20 s", yaxis_range=[0, 1], barmode="group", height=520)
     for i, reading in enumerate(result.reading.values[:6]):
         each = [
-            rules.interval(cell.tolist())
-            for cell in result.jain_20.isel(reading=i).transpose("gateway", ...).values
+            rules.interval(cell.tolist()) for cell in result.jain_20.isel(reading=i).transpose("gateway", ...).values
         ]
         drawing.add_bar(
             x=[str(g) for g in result.gateway.values], y=[e.mean for e in each], name=str(reading),

@@ -86,9 +86,7 @@ def largest_distance(figure: int) -> Measure:
     """The largest distance from the printed chain on the links of a figure whose loss is at least 0.1."""
 
     def measure(part: xr.Dataset) -> Interval:
-        one = part.isel(
-            chain=0, link=[i for i, f in enumerate(part.figures.values) if str(figure) in f.split()]
-        )
+        one = part.isel(chain=0, link=[i for i, f in enumerate(part.figures.values) if str(figure) in f.split()])
         heavy = one.isel(link=np.flatnonzero(one["mean"].sel(quantity="loss rate").values >= 0.1))
         known = heavy.isel(link=np.flatnonzero(np.isfinite(heavy.distance.values)))
         if not known.sizes["link"]:
@@ -114,11 +112,7 @@ def _gain(queue: str) -> Measure:
 
 
 #: What keeps flows out of step, or does not -> the link of 100 flows.
-PHASES = {
-    "by chance": BUSY,
-    "RTTs 5 % apart": "100 flows, RTTs 5 % apart",
-    "in step": "100 flows in step",
-}
+PHASES = {"by chance": BUSY, "RTTs 5 % apart": "100 flows, RTTs 5 % apart", "in step": "100 flows in step"}
 #: (Claim, words, quantity, scale) of Fig. 3, each for every one of `PHASES`.
 _SLICES = (
     ("fig2.short.10k", "Jain's index in 20 s at 10 kbit/s a flow", JAIN, 1.0),
@@ -226,8 +220,4 @@ def cell(answer: Answer) -> str:
     if not answer.interval.known:
         return "\N{EN DASH}"
     mark = {rules.HOLDS: "+", rules.FAILS: "-"}.get(answer.verdict, "?")
-    return (
-        f"{answer.interval.mean:.3g} {mark}"
-        if answer.interval.mean >= 10
-        else f"{answer.interval.mean:.3f} {mark}"
-    )
+    return f"{answer.interval.mean:.3g} {mark}" if answer.interval.mean >= 10 else f"{answer.interval.mean:.3f} {mark}"

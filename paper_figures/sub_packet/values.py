@@ -50,9 +50,9 @@ def largest_distance(data: xr.Dataset, link: str) -> xr.DataArray:
 def distance_low_less_high(data: xr.Dataset, link: str) -> xr.DataArray:
     """Largest distance where the loss is below 0.1 less the largest elsewhere."""
     part = _loads(data, link)
-    less: xr.DataArray = part.distance.where(part.loss < 0.1).max("load") - part.distance.where(
-        part.loss >= 0.1
-    ).max("load")
+    less: xr.DataArray = part.distance.where(part.loss < 0.1).max("load") - part.distance.where(part.loss >= 0.1).max(
+        "load"
+    )
     return less
 
 

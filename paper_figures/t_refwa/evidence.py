@@ -89,9 +89,9 @@ def delays() -> Curves:
         Curve(name, ages, [float(spectral_radius(TRefwaDelayed(phi=a, psi=b, delay=d))) for d in ages])
         for name, (a, b) in pairs.items()
     ]
-    return Curves("age of the queue [interval]", "spectral radius", (
-        *curves, Curve("stable below", [0, 12], [1.0, 1.0], "dash"),
-    ))  # fmt: skip
+    return Curves(
+        "age of the queue [interval]", "spectral radius", (*curves, Curve("stable below", [0, 12], [1.0, 1.0], "dash"))
+    )
 
 
 @evidence("t_refwa.rest", "The queue on its way to rest, by the reading of eq. (3)")
@@ -108,9 +108,7 @@ def rest() -> Curves:
     ))  # fmt: skip
 
 
-@evidence(
-    "t_refwa.continuous", "Boundaries of stability in continuous time, XCP's parabola, the published gains"
-)
+@evidence("t_refwa.continuous", "Boundaries of stability in continuous time, XCP's parabola, the published gains")
 def continuous() -> Curves:
     """Stable below each boundary: window and queue seen late, and the queue alone."""
     phi = np.linspace(0.02, np.pi / 2 * 0.999, 160)

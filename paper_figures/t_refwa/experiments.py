@@ -95,8 +95,7 @@ PROTOCOLS: Axis = {
 }
 
 DELAYS: Axis = {
-    name: {f"links.{2 + j}.delay": rtt / 2 - NEAR for j, rtt in enumerate(rtts)}
-    for name, rtts in ROUND_TRIPS.items()
+    name: {f"links.{2 + j}.delay": rtt / 2 - NEAR for j, rtt in enumerate(rtts)} for name, rtts in ROUND_TRIPS.items()
 }
 #: How long a sender waits at random before it sends: ns-2's senders of 2006 did not; without it they fall in step.
 WAITS: Axis = {"a few packets": {}, "none": _flows({"overhead": 0.0})}
@@ -130,9 +129,7 @@ ONE_LINK = Experiment(
     judge_replications=5,
 )
 
-_RED = {
-    "links.1.queue": "red", "links.1.queue_parameters": {"min_threshold": 190 / 4, "max_threshold": 0.75 * 190},
-}  # fmt: skip
+_RED = {"links.1.queue": "red", "links.1.queue_parameters": {"min_threshold": 190 / 4, "max_threshold": 0.75 * 190}}
 #: Section IV, Fig. 3. Open: as above; RED's thresholds are a quarter and three quarters of the buffer here.
 OVER_RED = Experiment(
     "t_refwa.over_red",

@@ -79,14 +79,7 @@ def published() -> list[dict[str, Any]]:
         verdict = "marginal" if abs(off) < 1e-12 else "stable" if off < 0 else "unstable"
         rest = model.equilibrium()["Q"] / model.buffer
         rows.append(
-            {
-                "reading": name,
-                "what": what,
-                "value": value,
-                "root": root,
-                "verdict": verdict,
-                "rest": float(rest),
-            }
+            {"reading": name, "what": what, "value": value, "root": root, "verdict": verdict, "rest": float(rest)}
         )
     return rows
 
@@ -103,18 +96,13 @@ def draw(charts: dict[str, xr.Dataset]) -> go.Figure:
     )  # fmt: skip
     for (name, result), colour in zip(charts.items(), COLOURS, strict=True):
         curves = boundary_curves(result)
-        x, y = (
-            np.concatenate([np.append(c[f"boundary_{k}"].values, np.nan) for c in curves])
-            for k in ("phi", "psi")
-        )
+        x, y = (np.concatenate([np.append(c[f"boundary_{k}"].values, np.nan) for c in curves]) for k in ("phi", "psi"))
         dash = "dash" if "boundary_residual" in result and "abscissa" in result else "solid"
         drawing.add_trace(
             go.Scatter(x=x, y=y, mode="lines", name=name, line={"color": colour, "width": 2.5, "dash": dash})
         )
     star = {"symbol": "star", "size": 17, "color": "#F0E442", "line": {"color": "#000000", "width": 1.5}}
-    drawing.add_trace(
-        go.Scatter(x=[PHI], y=[PSI], mode="markers", marker=star, name="published gains (1.5, 0.5)")
-    )
+    drawing.add_trace(go.Scatter(x=[PHI], y=[PSI], mode="markers", marker=star, name="published gains (1.5, 0.5)"))
     drawing.update_layout(
         height=620, template="plotly_white", margin={"t": 20, "r": 20}, legend={"orientation": "h", "y": -0.13},
         xaxis_title="φ, gain on spare bandwidth", yaxis_title="ψ, gain on free buffer",

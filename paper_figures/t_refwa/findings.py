@@ -35,9 +35,7 @@ if TYPE_CHECKING:
 SEED = 20240607
 
 
-@finding(
-    "rates", "abstract, section I, eq. (3)", "bandwidth in proportion to round-trip times", "t_refwa.rates"
-)
+@finding("rates", "abstract, section I, eq. (3)", "bandwidth in proportion to round-trip times", "t_refwa.rates")
 def equal_rates() -> Answer:
     groups = TRefwaGroups(flows=(4,) * 8, rtt=tuple(np.linspace(0.02, 0.3, 8)), code=None)
     windows, rates = groups.windows(400.0).values, groups.rates(400.0).values
@@ -93,12 +91,7 @@ def code_fairness() -> Answer:
         "with this code alone the fairness index is at least 0.996980, and 0.998992 for log-uniform round-trip times",
         f"worst split of 1000 flows over a cell's ends {worst:.6f}; log-uniform {even:.6f}",
         near([worst, even], [0.996980, 0.998992], 6),
-        {
-            "worst": worst,
-            "even": even,
-            "both": [worst, even],
-            "readings": ["worst split", "log-uniform RTTs"],
-        },
+        {"worst": worst, "even": even, "both": [worst, even], "readings": ["worst split", "log-uniform RTTs"]},
     )
 
 
@@ -125,10 +118,7 @@ def code_table() -> Answer:
 
 
 @finding(
-    "table II",
-    "Table II",
-    "buffers of one bandwidth-delay product: 50, 190, 760, 2930 packets",
-    "t_refwa.buffers",
+    "table II", "Table II", "buffers of one bandwidth-delay product: 50, 190, 760, 2930 packets", "t_refwa.buffers"
 )
 def table_two() -> Answer:
     rates, printed = np.array([44e6, 155e6, 622e6, 2400e6]), np.array([50.0, 190.0, 760.0, 2930.0])
@@ -139,10 +129,7 @@ def table_two() -> Answer:
         "all but T3 fit a round-trip time of 9.77 ms; T3 would need 53.7",
         f"at 9.77 ms: {listed(buffers, 1)} packets",
         close.tolist() == [False, True, True, True] and near(buffers[0], 53.7, 1),
-        {
-            "buffers": buffers.tolist(),
-            **dict(zip(("t3", "oc3", "oc12", "oc48"), buffers.tolist(), strict=True)),
-        },
+        {"buffers": buffers.tolist(), **dict(zip(("t3", "oc3", "oc12", "oc48"), buffers.tolist(), strict=True))},
     )
 
 
@@ -190,11 +177,7 @@ def two_cycle() -> Answer:
         f"2001 starts after 1000 intervals: distance from their cycle {max(back, swap):.0e} B inside, from (0, B/2) "
         f"{off / buffer:.0e} B outside",
         max(back, swap, off) < 1e-9 * buffer,
-        {
-            "inside": max(back, swap),
-            "outside": off,
-            "swing": float(np.abs(e[:, -1] - e[:, -2]).max()) / buffer,
-        },
+        {"inside": max(back, swap), "outside": off, "swing": float(np.abs(e[:, -1] - e[:, -2]).max()) / buffer},
     )
 
 
@@ -296,10 +279,7 @@ def readings_of_rest() -> Answer:
         "queue integrates: the two statements belong to different readings",
         f"iterated from an empty network: {listed(queues, 4)} B",
         near(queues, [0.25, 1, 1], 9),
-        {
-            "rest": queues,
-            "readings": ["RTT_avg without queueing", "RTT_avg measured", "a queue that integrates"],
-        },
+        {"rest": queues, "readings": ["RTT_avg without queueing", "RTT_avg measured", "a queue that integrates"]},
     )
 
 
@@ -311,9 +291,7 @@ def readings_of_rest() -> Answer:
 )
 def continuous() -> Answer:
     abscissa = float(spectral_abscissa(TRefwaContinuous(phi=PHI, psi=PSI)))
-    edge = np.sort(
-        stability_chart(TRefwaContinuous(phi=np.linspace(0.3, 1.6, 14), psi=0.5)).boundary_phi.values
-    )
+    edge = np.sort(stability_chart(TRefwaContinuous(phi=np.linspace(0.3, 1.6, 14), psi=0.5)).boundary_phi.values)
     return Answer(
         "in continuous time, as XCP is analysed, (1.5, 0.5) is unstable: psi = 0.5 needs 0.695 < phi < 1.172",
         f"abscissa {abscissa:+.4f} per RTT; boundaries at phi = {listed(edge)}",
@@ -329,10 +307,7 @@ def _on_the_edge(w: float) -> bool:
 
 
 @finding(
-    "xcp",
-    "(the analysis of XCP)",
-    "stable for 0 < alpha < pi/(4 sqrt 2), beta = sqrt(2) alpha^2",
-    "t_refwa.continuous",
+    "xcp", "(the analysis of XCP)", "stable for 0 < alpha < pi/(4 sqrt 2), beta = sqrt(2) alpha^2", "t_refwa.continuous"
 )
 def xcp_parabola() -> Answer:
     alpha = np.pi / (4 * np.sqrt(2))
@@ -408,9 +383,7 @@ def two_bottlenecks_measured() -> Answer:
     )
 
 
-def _utilisation(
-    kind: type[TRefwaTwoLinksCommanded | TRefwaTwoLinksMeasured], buffers: list[float]
-) -> list[float]:
+def _utilisation(kind: type[TRefwaTwoLinksCommanded | TRefwaTwoLinksMeasured], buffers: list[float]) -> list[float]:
     """Of L1 after 4000 intervals, at gains that converge (0.75, 0.25): the fixed point depends on their ratio only."""
     each = xr.DataArray(buffers, dims="buffer")
     model = kind(phi=0.75, psi=0.25, bdp_1=100.0, bdp_3=100.0, buffer_1=each, buffer_3=each)

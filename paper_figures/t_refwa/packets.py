@@ -19,15 +19,11 @@ LINKS = ("T3", "OC3", "OC12", "OC48")
 
 def _cells(values: xr.DataArray) -> tuple[list[float], list[float]]:
     """Means of the first reading, and half their intervals."""
-    each = [
-        rules.interval(cell) for cell in values.isel(reading=0).transpose(..., "replication").values.tolist()
-    ]
+    each = [rules.interval(cell) for cell in values.isel(reading=0).transpose(..., "replication").values.tolist()]
     return [i.mean for i in each], [i.high - i.mean for i in each]
 
 
-def _bars(
-    drawing: go.Figure, panel: dict[str, int], name: str, x: Any, values: xr.DataArray, colour: str
-) -> None:
+def _bars(drawing: go.Figure, panel: dict[str, int], name: str, x: Any, values: xr.DataArray, colour: str) -> None:
     mean, half = _cells(values)
     drawing.add_bar(
         x=x, y=mean, name=name, legendgroup=name, showlegend=panel["col"] == 1 and panel["row"] == 1,
@@ -70,9 +66,7 @@ GROUPS = [f"group_{j + 1}" for j in range(8)]
 def _groups(drawing: go.Figure, panel: dict[str, int], part: xr.Dataset, first: bool) -> None:
     """A line for each protocol: mean throughput of a flow of each group, from the shortest round-trip time on."""
     for protocol, colour in zip(part.protocol.values, COLOURS, strict=False):
-        values = (
-            part[GROUPS].sel(protocol=protocol).to_array("group").transpose("group", "reading", "replication")
-        )
+        values = part[GROUPS].sel(protocol=protocol).to_array("group").transpose("group", "reading", "replication")
         mean, half = _cells(values)
         drawing.add_scatter(
             x=list(range(1, 9)), y=mean, name=str(protocol), legendgroup=str(protocol), showlegend=first,
@@ -80,9 +74,7 @@ def _groups(drawing: go.Figure, panel: dict[str, int], part: xr.Dataset, first: 
         )  # fmt: skip
 
 
-@figure_of(
-    "t_refwa.fig2", "Fig. 2: throughput of the eight groups on each link, drop-tail", "t_refwa.one_link"
-)
+@figure_of("t_refwa.fig2", "Fig. 2: throughput of the eight groups on each link, drop-tail", "t_refwa.one_link")
 def fig2(result: xr.Dataset) -> go.Figure:
     """Groups from the shortest round-trip time to the longest; mean of a group's flows."""
     from plotly.subplots import make_subplots
@@ -92,20 +84,14 @@ def fig2(result: xr.Dataset) -> go.Figure:
         place = {"row": i // 2 + 1, "col": i % 2 + 1}
         _groups(panels, place, result.sel(link=link), i == 0)
         panels.update_xaxes(title_text="group" if i > 1 else "", **place)
-        panels.update_yaxes(
-            title_text="throughput [Mbit/s]" if i % 2 == 0 else "", rangemode="tozero", **place
-        )
-    panels.update_layout(
-        template="plotly_white", height=680, legend={"orientation": "h", "y": -0.1}, showlegend=True
-    )
+        panels.update_yaxes(title_text="throughput [Mbit/s]" if i % 2 == 0 else "", rangemode="tozero", **place)
+    panels.update_layout(template="plotly_white", height=680, legend={"orientation": "h", "y": -0.1}, showlegend=True)
     panels.layout.xaxis.title.text = "group"
     return panels
 
 
 @figure_of(
-    "t_refwa.fig3",
-    "Fig. 3: throughput of the groups over RED on OC3, T-REFWA over drop-tail",
-    "t_refwa.over_red",
+    "t_refwa.fig3", "Fig. 3: throughput of the groups over RED on OC3, T-REFWA over drop-tail", "t_refwa.over_red"
 )
 def fig3(result: xr.Dataset) -> go.Figure:
     """Groups from the shortest round-trip time to the longest; mean of a group's flows."""
@@ -120,9 +106,7 @@ def fig3(result: xr.Dataset) -> go.Figure:
     return panels
 
 
-@figure_of(
-    "t_refwa.fig5", "Fig. 5: utilisation, loss, fairness and queues of two bottlenecks", "t_refwa.two_links"
-)
+@figure_of("t_refwa.fig5", "Fig. 5: utilisation, loss, fairness and queues of two bottlenecks", "t_refwa.two_links")
 def fig5(result: xr.Dataset) -> go.Figure:
     """With T-REFWA and without."""
     from plotly.subplots import make_subplots
@@ -130,14 +114,7 @@ def fig5(result: xr.Dataset) -> go.Figure:
     titles = ("utilisation", "loss rate", "fairness index on L1", "mean queue [packets]")
     panels = make_subplots(rows=2, cols=2, subplot_titles=titles, vertical_spacing=0.18)
     parts = (("use_1", "use_3"), ("loss",), ("fairness_1",), ("queue_1", "queue_3"))
-    names = {
-        "use_1": "L1",
-        "use_3": "L3",
-        "loss": "all links",
-        "fairness_1": "L1",
-        "queue_1": "L1",
-        "queue_3": "L3",
-    }
+    names = {"use_1": "L1", "use_3": "L3", "loss": "all links", "fairness_1": "L1", "queue_1": "L1", "queue_3": "L3"}
     for place, measures in enumerate(parts):
         panel = {"row": place // 2 + 1, "col": place % 2 + 1}
         values = result[list(measures)].to_array("measure").transpose("measure", ...)

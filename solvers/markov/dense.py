@@ -142,9 +142,7 @@ def eliminate(A: Vector) -> tuple[Vector, npt.NDArray[np.int64]] | None:
 def refuse(diagnose: Diagnosis) -> NoReturn:
     """A state has no way out: say which if that is the structure, else blame probabilities that are stored as zero."""
     diagnose()
-    raise ChainError(
-        "states are connected only by probabilities that are stored as zero: merge or remove them"
-    )
+    raise ChainError("states are connected only by probabilities that are stored as zero: merge or remove them")
 
 
 def normalised(flow: Vector, level: npt.NDArray[np.int64]) -> Vector:

@@ -187,7 +187,7 @@ def _form(chain: Chain, rows: Rows, room: Room, wide: bool, k: int, pivot: int, 
 @jit
 def _normalise(rows: Rows, room: Room, wide: bool, k: int, used: int, n_lower: int) -> bool:
     """Store where row k goes below given that it leaves, from entry `used` on; whether it leaves."""
-    row, level, lower, state, value, levels = room.row, room.level, room.lower, rows.state, rows.value, rows.level
+    row, level, lower, state, value, levels = (room.row, room.level, room.lower, rows.state, rows.value, rows.level)
     total, at = 0.0, 0
     for q in range(n_lower):
         if wide:

@@ -177,9 +177,7 @@ def _distinct(expressions: Mapping[Any, Any]) -> tuple[Any, ...]:
     def as_sympy(e: Any) -> Any:
         if hasattr(e, "free_symbols"):
             return e
-        return (
-            sympy.Rational(e.numerator, e.denominator) if isinstance(e, Rational) else sympy.Float(float(e))
-        )
+        return sympy.Rational(e.numerator, e.denominator) if isinstance(e, Rational) else sympy.Float(float(e))
 
     return tuple((k, as_sympy(e)) for k, e in expressions.items())
 
@@ -423,9 +421,7 @@ def _bypass(events: Events, state: str) -> None:
     """Take out a state in which no time is spent and nothing is earned."""
     import sympy
 
-    onward: dict[str, Any] = {
-        t: sum(law.values()) for (s, t), law in events.items() if s == state and t != state
-    }
+    onward: dict[str, Any] = {t: sum(law.values()) for (s, t), law in events.items() if s == state and t != state}
     leaving = sum(onward.values())
     if sympy.simplify(leaving - 1) != 0:  # it may stay, for no time, as often as it likes
         onward = {t: share / leaving for t, share in onward.items()}

@@ -117,11 +117,7 @@ def first_passage(
 
 
 def _targets(chain: MarkovChain, target: str | Collection[str]) -> tuple[int, ...]:
-    names = (
-        [target]
-        if isinstance(target, str)
-        else [t if isinstance(t, str) else bare(t, MAX_SHOWN) for t in target]
-    )
+    names = [target] if isinstance(target, str) else [t if isinstance(t, str) else bare(t, MAX_SHOWN) for t in target]
     index = {label: i for i, label in enumerate(chain.labels)}
     for name in names:
         if name not in index:
@@ -190,18 +186,14 @@ def _check_reachable(edges: NDArray[np.int64], goal: Collection[int], labels: Se
     reached = breadth_first_order(graph, n, return_predecessors=False)
     lost = np.setdiff1d(np.arange(n), reached)
     if lost.size:
-        raise ChainError(
-            f"the target cannot be reached from state {shown(labels[lost[0]])}: its time is infinite"
-        )
+        raise ChainError(f"the target cannot be reached from state {shown(labels[lost[0]])}: its time is infinite")
 
 
 def _check_dense(chain: MarkovChain) -> None:
     """Refuse a numeric chain whose elimination would take too long. Raises ChainError."""
     n = entries.numeric_states(chain)
     if n > MAX_DENSE:
-        raise ChainError(
-            f"passage times of a numeric chain fill its matrix: at most {MAX_DENSE:,} states, got {n:,}"
-        )
+        raise ChainError(f"passage times of a numeric chain fill its matrix: at most {MAX_DENSE:,} states, got {n:,}")
 
 
 def _numeric_passage(chain: MarkovChain, goal: tuple[int, ...]) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -246,9 +238,7 @@ def whole_times(times: Sequence[int]) -> NDArray[np.int64]:
     if isinstance(times, np.ma.MaskedArray):
         raise DomainError("times are a masked array, and no time may be missing; give times.compressed()")
     if number_of(times) > MAX_TIME + 1:  # looked at before anything is made of them
-        raise DomainError(
-            f"times must be at most {MAX_TIME + 1:,} numbers, got {number_of(times):,}; ask for fewer"
-        )
+        raise DomainError(f"times must be at most {MAX_TIME + 1:,} numbers, got {number_of(times):,}; ask for fewer")
     t = np.atleast_1d(np.asarray(times))
     truths = isinstance(times, Sequence) and any(isinstance(x, bool | np.bool_) for x in times)
     if truths or t.size == 0 or t.dtype.kind not in "iu" or (t < 0).any() or (np.diff(t) <= 0).any():
@@ -306,9 +296,7 @@ def check_epochs_of(states: int, transitions: int, size: int, epochs: int, times
     what = f"{epochs:,} epochs of a chain with {states:,} states at {size:,} points"
     check_work(what, 4.0 * epochs * (transitions + states) * size, "ask for fewer points or earlier times")
     check_memory(
-        f"{times:,} times of {states:,} states at {size:,} points",
-        16.0 * times * states * size,
-        "ask for fewer",
+        f"{times:,} times of {states:,} states at {size:,} points", 16.0 * times * states * size, "ask for fewer"
     )
 
 
@@ -322,9 +310,7 @@ def _onward(chain: MarkovChain, state: str, array: xr.DataArray) -> Any:
     out = [(rates[k], j) for k, (i, j) in enumerate(edges) if i == index]
     total = sum(rate for rate, _ in out)
     shares = [xr.DataArray(grid.unflatten(rate / total), dims=grid.dims) for rate, _ in out]
-    return sum(
-        share * array.sel(state=chain.labels[j], drop=True) for share, (_, j) in zip(shares, out, strict=True)
-    )
+    return sum(share * array.sel(state=chain.labels[j], drop=True) for share, (_, j) in zip(shares, out, strict=True))
 
 
 def sojourn(problem: MarkovChain | ChainModel, states: Collection[str], *, longest: int) -> xr.Dataset:
@@ -367,9 +353,7 @@ def sojourn(problem: MarkovChain | ChainModel, states: Collection[str], *, longe
         raise ChainError(f"states must be a list of labels, got {shown(states)}")
     names = {chain.labels[i] for i in _targets(chain, list(states))}
     if isinstance(longest, bool) or not isinstance(longest, Integral) or not 1 <= longest <= MAX_TIME:
-        raise DomainError(
-            f"longest must be a whole number of epochs in [1, {MAX_TIME:,}], got {shown(longest)}"
-        )
+        raise DomainError(f"longest must be a whole number of epochs in [1, {MAX_TIME:,}], got {shown(longest)}")
     whole = entries.explicit(chain)
     e = entries.entrywise(chain)
     check_epochs(e, int(longest), 1)

@@ -225,9 +225,7 @@ def scan_rows(indptr: Array, indices: Array, data: Array, floor: float, per_entr
 
 
 @jit
-def tail_top(
-    indptr: Array, indices: Array, data: Array, head: int, origin: int, step: int
-) -> tuple[int, int]:
+def tail_top(indptr: Array, indices: Array, data: Array, head: int, origin: int, step: int) -> tuple[int, int]:
     """(last state that is not certainly below 2**-2000 of the largest, an unverified state or -1).
 
     Unverified: only states above can enter it, or only with a stored probability of zero.
@@ -296,15 +294,7 @@ def tail_period(indptr: Array, indices: Array, data: Array, head: int, origin: i
 
 @jit
 def tail_flow(
-    indptr: Array,
-    indices: Array,
-    data: Array,
-    head: int,
-    top: int,
-    origin: int,
-    step: int,
-    value: Array,
-    level: Array,
+    indptr: Array, indices: Array, data: Array, head: int, top: int, origin: int, step: int, value: Array, level: Array
 ) -> tuple[int, Array, Array, float]:
     """Cut equations from `top` down to `head`: fills value, level.
 

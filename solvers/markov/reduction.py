@@ -79,9 +79,7 @@ def stationary_steps(builder: Builder, rows: Rows, holding: Mapping[int, int]) -
     """Steps of the stationary distribution of an irreducible chain, state by state, summing to one."""
     order = sorted(rows)
     ways_in = Counter(j for row in rows.values() for j in row)
-    root = max(
-        order, key=lambda i: (ways_in[i], -i)
-    )  # a hub: weights relative to a rare state could overflow
+    root = max(order, key=lambda i: (ways_in[i], -i))  # a hub: weights relative to a rare state could overflow
     removals = reduce_states(builder, rows, [root])
     weight = {root: builder.const(1)}
     for removal in reversed(removals):
@@ -92,9 +90,7 @@ def stationary_steps(builder: Builder, rows: Rows, holding: Mapping[int, int]) -
     return {i: builder.mul(time[i], scale) for i in order}
 
 
-def absorbing_solve(
-    builder: Builder, removals: Sequence[Removal], source: Mapping[int, int]
-) -> dict[int, int]:
+def absorbing_solve(builder: Builder, removals: Sequence[Removal], source: Mapping[int, int]) -> dict[int, int]:
     """Solve x_i * outflow_i = source_i + sum_j a_ij x_j with x = 0 on the states that were kept.
 
     `removals` comes from `reduce_states` with the target states kept; every state of `source` was removed.

@@ -201,9 +201,7 @@ def _roots(
     places = np.linspace(np.log(low / (1 - low)), np.log(high / (1 - high)), PLACES)
     earned, row = curves()
     if not np.isfinite(earned[:, [0, -1]]).all():
-        raise ChainError(
-            f"the chain cannot be solved at the ends of {balance.unknown}'s bounds {balance.bounds}"
-        )
+        raise ChainError(f"the chain cannot be solved at the ends of {balance.unknown}'s bounds {balance.bounds}")
     lowest, highest = np.full(target.size, np.nan), np.full(target.size, np.nan)
     status, roots = np.zeros(target.size, dtype=np.uint8), np.zeros(target.size, dtype=np.int64)
     rounding = TOUCHING * np.maximum(np.abs(earned).max(axis=1)[row], target)
@@ -282,9 +280,7 @@ def _brackets(
         curve, j = np.nonzero(which)
         for c, k in zip(curve, j, strict=True):
             three = earned[c, k : k + 3]
-            reach = (
-                2.0 * np.abs(np.diff(three)).max()
-            )  # no smooth curve turns further beyond its middle place
+            reach = 2.0 * np.abs(np.diff(three)).max()  # no smooth curve turns further beyond its middle place
             if reach < 1e-12 * abs(three[1]):
                 continue
             some = np.flatnonzero(row == c)

@@ -141,9 +141,7 @@ def sensitivity(
     if not isinstance(order, Integral) or isinstance(order, bool) or order < 1:
         raise DomainError(f"order must be at least 1, got {shown(order)}; give a whole number")
     if order > MAX_ORDER:
-        raise DomainError(
-            f"order must be at most {MAX_ORDER}, got {shown(order)}: each doubles the work and more"
-        )
+        raise DomainError(f"order must be at most {MAX_ORDER}, got {shown(order)}: each doubles the work and more")
     expressions = entries.expressions_of(chain)
     names = sorted(_program(expressions).inputs)
     name = getattr(parameter, "name", parameter)  # of a SymPy symbol
@@ -252,9 +250,7 @@ def check_exact(program: Program, *more: str) -> None:
 
 def _symbols(chain: MarkovChain, program: Program) -> list[Any]:
     symbols = {
-        s
-        for e in (*chain._expressions.values(), *chain.holding.values())
-        for s in getattr(e, "free_symbols", ())
+        s for e in (*chain._expressions.values(), *chain.holding.values()) for s in getattr(e, "free_symbols", ())
     }
     return sorted((s for s in symbols if s.name in program.inputs), key=lambda s: str(s.name))
 
@@ -344,13 +340,7 @@ def _result(
     """The result over the states of a chain; without a status no point has failed."""
     status = np.zeros(grid.size, dtype=np.uint8) if status is None else status
     return solved(
-        chain,
-        grid,
-        variables,
-        status,
-        solver=solver,
-        settings=settings,
-        coords={"state": _state_coordinate(chain)},
+        chain, grid, variables, status, solver=solver, settings=settings, coords={"state": _state_coordinate(chain)}
     )
 
 
@@ -440,12 +430,9 @@ def _fraction(x: Any) -> Fraction:
 def _as_floats(value: Any) -> Any:
     if isinstance(value, xr.DataArray):
         coords = {
-            str(k): np.asarray(c.values, dtype=np.float64) if c.dtype == object else c
-            for k, c in value.coords.items()
+            str(k): np.asarray(c.values, dtype=np.float64) if c.dtype == object else c for k, c in value.coords.items()
         }
-        floats = xr.DataArray(
-            value.values.astype(np.float64), dims=value.dims, name=value.name, attrs=value.attrs
-        )
+        floats = xr.DataArray(value.values.astype(np.float64), dims=value.dims, name=value.name, attrs=value.attrs)
         return floats.assign_coords({k: (value.coords[k].dims, np.asarray(c)) for k, c in coords.items()})
     return np.asarray(value, dtype=object).astype(np.float64)
 
@@ -464,9 +451,7 @@ def _exact_problem(chain: MarkovChain, point: dict[str, Fraction]) -> str | None
         if name in point and not low < point[name] < high:
             return f"{name} must lie in {domain_text(low, high)}, got {float(point[name]):g}"
     values = {k: float(v) for k, v in point.items()}
-    _, status = _law(
-        chain, _float_program(entries.expressions_of(chain)), Grid((), (), {}, values), "numpy", False
-    )
+    _, status = _law(chain, _float_program(entries.expressions_of(chain)), Grid((), (), {}, values), "numpy", False)
     return entries.describe_point(chain, values, int(status[0])) if status[0] else None
 
 

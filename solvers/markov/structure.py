@@ -54,16 +54,9 @@ def _check_format(P: Any) -> None:
     """Raise ValueError for arrays of a sparse matrix that SciPy's own compiled code would read beyond."""
     n, m = P.shape
     if hasattr(P, "check_format"):  # CSR, CSC, BSR
-        if (
-            P.indptr.ndim != 1
-            or P.indices.ndim != 1
-            or P.indptr.dtype.kind != "i"
-            or P.indices.dtype.kind != "i"
-        ):
+        if P.indptr.ndim != 1 or P.indices.ndim != 1 or P.indptr.dtype.kind != "i" or P.indices.dtype.kind != "i":
             raise ValueError("indptr and indices must be one row of integers each")
-        if P.indptr.size and (
-            P.indptr[0] != 0 or P.indptr[-1] > len(P.indices) or (np.diff(P.indptr) < 0).any()
-        ):
+        if P.indptr.size and (P.indptr[0] != 0 or P.indptr[-1] > len(P.indices) or (np.diff(P.indptr) < 0).any()):
             raise ValueError("indptr must start with 0, not fall, and end within the indices")
         P.check_format(full_check=True)
     elif P.format == "coo":
@@ -183,12 +176,7 @@ in a fixed cycle; a self-loop would break it
 
 
 def check_edges(
-    n: int,
-    sources: npt.ArrayLike,
-    targets: npt.ArrayLike,
-    labels: Labels = None,
-    *,
-    aperiodic: bool = False,
+    n: int, sources: npt.ArrayLike, targets: npt.ArrayLike, labels: Labels = None, *, aperiodic: bool = False
 ) -> None:
     """`check_irreducible`, and on request `check_aperiodic`, for a list of edges, as of a symbolic chain.
 

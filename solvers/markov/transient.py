@@ -26,11 +26,7 @@ _UNIT = 2.0**480
 
 
 def transient(
-    problem: MarkovChain | ChainModel,
-    start: str | Mapping[str, float],
-    times: Sequence[int],
-    *,
-    throw: bool = False,
+    problem: MarkovChain | ChainModel, start: str | Mapping[str, float], times: Sequence[int], *, throw: bool = False
 ) -> xr.Dataset:
     """The distribution over states at given epochs.
 
@@ -98,9 +94,7 @@ def _start(start: str | Mapping[str, float], labels: Sequence[str]) -> NDArray[n
     pi = np.zeros(len(labels))
     for state, chance in chances.items():
         if state not in labels:
-            raise ChainError(
-                f"start {shown(state)} is not a state; the states are {bare(', '.join(labels[:20]), 200)}"
-            )
+            raise ChainError(f"start {shown(state)} is not a state; the states are {bare(', '.join(labels[:20]), 200)}")
         if not 0 <= chance <= 1e300:
             raise ChainError(f"start gives {shown(state)} the probability {shown(chance)}; it must be >= 0")
         pi[labels.index(state)] = chance
@@ -206,18 +200,14 @@ def _second_of_dense_points(e: Entrywise, good: NDArray[np.intp]) -> NDArray[np.
     block = max(1, 20_000_000 // n**2)
     for low in range(0, good.size, block):
         points = good[low : low + block]
-        part = Entrywise(
-            e.grid, e.sources, e.targets, e.rates[:, points], e.stay[:, points], e.status[points]
-        )
+        part = Entrywise(e.grid, e.sources, e.targets, e.rates[:, points], e.stay[:, points], e.status[points])
         moduli = np.sort(np.abs(np.linalg.eigvals(part.matrices())), axis=-1)
         if moduli.shape[1] > 1:
             second[low : low + block] = moduli[:, -2]
     return second
 
 
-def _second_of_sparse_points(
-    e: Entrywise, good: NDArray[np.intp]
-) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
+def _second_of_sparse_points(e: Entrywise, good: NDArray[np.intp]) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
     """The same of chains with too many states for all eigenvalues: the few largest at each point, and a status."""
     import scipy.sparse as sp
 

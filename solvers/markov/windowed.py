@@ -28,11 +28,7 @@ POINTS = 4096
 
 
 def windowed(
-    problem: MarkovChain | ChainModel,
-    reward: Reward | Mapping[str, float],
-    length: int,
-    *,
-    throw: bool = False,
+    problem: MarkovChain | ChainModel, reward: Reward | Mapping[str, float], length: int, *, throw: bool = False
 ) -> xr.Dataset:
     """Statistics of a reward summed over `length` epochs of a stationary chain.
 
@@ -130,9 +126,7 @@ def check_length(name: str, length: Any) -> None:
     """Refuse what is no number of epochs, in the caller's word for it. Raises DomainError."""
     counts = isinstance(length, Integral) and not isinstance(length, bool)
     if not counts or not 1 <= length <= MAX_LENGTH:
-        raise DomainError(
-            f"{name} must be a whole number of epochs in [1, {MAX_LENGTH:,}], got {shown(length)}"
-        )
+        raise DomainError(f"{name} must be a whole number of epochs in [1, {MAX_LENGTH:,}], got {shown(length)}")
 
 
 def _accumulate(law: _Law, at: NDArray[Any], length: int) -> tuple[Any, Any, Any]:
@@ -177,9 +171,7 @@ def _laws(chain: MarkovChain, reward: Reward | Mapping[str, float]) -> _Law:
     if not chain.is_symbolic:
         return _numeric_law(chain, reward)
     joint = _joint(chain, reward)
-    explicit_chain = entries.explicit(chain).declared(
-        chain.parameters
-    )  # some are the reward's, or became numbers
+    explicit_chain = entries.explicit(chain).declared(chain.parameters)  # some are the reward's, or became numbers
     states = explicit_chain.labels
     program, events = _event_program(entries.expressions_of(chain), entries.scalars_of(chain), joint)
     grid = entries.grid_of(chain, program.inputs)
@@ -196,9 +188,7 @@ def _laws(chain: MarkovChain, reward: Reward | Mapping[str, float]) -> _Law:
     _check_consistent(events, chances, stay, pi, status, states)
     impossible = (chances < 0).any(axis=0) | (stay < -1e-12).any(axis=0)
     status[(status == Status.OK) & impossible] = Status.NEGATIVE
-    return _with_stays(
-        grid, status, events, chances, stay, pi, reward, [entries.origin(s, chain) for s in states]
-    )
+    return _with_stays(grid, status, events, chances, stay, pi, reward, [entries.origin(s, chain) for s in states])
 
 
 def _check_reward(reward: Any) -> None:
@@ -215,9 +205,7 @@ def _check_reward(reward: Any) -> None:
         kind = getattr(getattr(earned, "dtype", None), "kind", "")
         real = isinstance(earned, Real) or getattr(earned, "is_real", False) or kind in tuple("biuf")
         if not (plain and real):
-            raise DomainError(
-                f"the reward of state {shown(state, 60)} must be a real number, got {shown(earned)}"
-            )
+            raise DomainError(f"the reward of state {shown(state, 60)} must be a real number, got {shown(earned)}")
 
 
 def _joint(chain: MarkovChain, reward: Reward | Mapping[str, float]) -> tuple[Any, ...]:
@@ -247,9 +235,7 @@ def _event_program(
     events, states = entries.explicit_events(expressions, scalars, {edge: dict(law) for edge, law in joint})
     index = {s: i for i, s in enumerate(states)}
     builder = Builder()
-    steps = {
-        (index[s], index[t], r): emit(builder, e) for (s, t), law in events.items() for r, e in law.items()
-    }
+    steps = {(index[s], index[t], r): emit(builder, e) for (s, t), law in events.items() for r, e in law.items()}
     return builder.build(list(steps.values())), tuple(steps)
 
 
@@ -260,12 +246,7 @@ def _sum_by_source(events: Any, chances: NDArray[Any], n: int) -> NDArray[Any]:
 
 
 def _check_consistent(
-    events: Any,
-    chances: NDArray[Any],
-    stay: NDArray[Any],
-    pi: NDArray[Any],
-    status: NDArray[Any],
-    states: Any,
+    events: Any, chances: NDArray[Any], stay: NDArray[Any], pi: NDArray[Any], status: NDArray[Any], states: Any
 ) -> None:
     """A reward's events must move the chain as its transitions do: then its law is stationary under them."""
     sources, targets = np.array(events)[:, :2].T
@@ -274,9 +255,7 @@ def _check_consistent(
     wrong = (abs(inflow - pi) > 1e-9) & (status == Status.OK)
     if wrong.any():
         state = states[int(np.argwhere(wrong)[0][0])]
-        raise ChainError(
-            f"the reward's probabilities into state {state!r} are not those of the chain's transitions"
-        )
+        raise ChainError(f"the reward's probabilities into state {state!r} are not those of the chain's transitions")
 
 
 def _with_stays(

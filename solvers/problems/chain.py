@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 Edge = tuple[str, str]
 
 #: Probabilities by edge, or all of them as a square matrix.
-Transitions: TypeAlias = (
-    "Mapping[Edge, Expression] | NDArray[Any] | Sequence[Sequence[float]] | sparse.sparray"
-)
+Transitions: TypeAlias = "Mapping[Edge, Expression] | NDArray[Any] | Sequence[Sequence[float]] | sparse.sparray"
 
 
 #: Largest reward of one transition, in its unit.
@@ -135,9 +133,7 @@ class MarkovChain:
         if not self.is_symbolic:
             shape = getattr(self.transitions, "shape", None)
             if shape is None:
-                raise ChainError(
-                    "transitions must be a mapping, a 2-D array, a list of rows or a SciPy sparse matrix"
-                )
+                raise ChainError("transitions must be a mapping, a 2-D array, a list of rows or a SciPy sparse matrix")
             if len(shape) != 2 or shape[0] != shape[1] or shape[0] == 0:
                 raise ChainError(f"transitions must be a square matrix, got shape {tuple(shape)}")
             if self.states is not None and len(self.states) != shape[0]:
@@ -150,9 +146,7 @@ class MarkovChain:
         else:
             for edge in self._expressions:
                 if not (isinstance(edge, tuple) and len(edge) == 2 and all(isinstance(s, str) for s in edge)):
-                    raise ChainError(
-                        f"a transition is named by two labels (source, target), got {shown(edge)}"
-                    )
+                    raise ChainError(f"a transition is named by two labels (source, target), got {shown(edge)}")
             known_depths: dict[int, int] = {}
             for name, expression in (*self._expressions.items(), *self.holding.items()):
                 _check_expression(name, expression, known_depths)
@@ -166,9 +160,7 @@ class MarkovChain:
                         )
             unknown = set(self.holding) - known
             if self.holding and all(self._takes_no_time(s) for s in known):
-                raise ChainError(
-                    "every state is held for no time, so no time passes; give a holding time above zero"
-                )
+                raise ChainError("every state is held for no time, so no time passes; give a holding time above zero")
             if unknown:
                 raise ChainError(f"holding names {shown(sorted(unknown)[0])}, which is not a state")
         if self.states is not None and len(set(self.states)) != len(self.states):
@@ -336,11 +328,7 @@ class RewardBalance:
         if ends.shape != (2,):
             raise ChainError(f"bounds must be two numbers (low, high), got {shown(self.bounds)}")
         object.__setattr__(self, "bounds", (float(ends[0]), float(ends[1])))
-        if (
-            isinstance(self.idle, str)
-            or not isinstance(self.idle, Iterable)
-            or getattr(self.idle, "ndim", 1) == 0
-        ):
+        if isinstance(self.idle, str) or not isinstance(self.idle, Iterable) or getattr(self.idle, "ndim", 1) == 0:
             raise ChainError(f"idle must be a list of states, got {shown(self.idle)}")
         object.__setattr__(self, "idle", tuple(self.idle))
         known = set(self.chain.labels)

@@ -75,6 +75,4 @@ def check_domain(domain: Mapping[str, Any], error: type[Exception]) -> None:
     for name, pair in domain.items():
         ends = real_array(f"domain of {bare(name)}", pair, error=error)
         if ends.shape != (2,) or not ends[0] < ends[1]:
-            raise error(
-                f"domain of {bare(name)} must be two numbers (low, high), low < high, got {shown(pair)}"
-            )
+            raise error(f"domain of {bare(name)} must be two numbers (low, high), low < high, got {shown(pair)}")

@@ -51,9 +51,7 @@ class Delayed:
 
     def __post_init__(self) -> None:
         if not isinstance(self.of, str):
-            raise DynamicsError(
-                f"Delayed(of, by) needs the label of a state or an output, got {shown(self.of)}"
-            )
+            raise DynamicsError(f"Delayed(of, by) needs the label of a state or an output, got {shown(self.of)}")
 
 
 def _with_attributes(doc: str, base: str) -> str:
@@ -197,9 +195,7 @@ class Dynamics:
                     f"{shown(delayed)}"
                 )
             if delayed.of not in self.rhs and delayed.of not in self.outputs:
-                raise DynamicsError(
-                    f"{label} is delayed {shown(delayed.of)}, which is neither a state nor an output"
-                )
+                raise DynamicsError(f"{label} is delayed {shown(delayed.of)}, which is neither a state nor an output")
             _check(f"delay of {label}", delayed.by, set(self.parameters), "parameters")
             if delayed.of in self.outputs:
                 names = {s.name for s in getattr(self.outputs[delayed.of], "free_symbols", ())}
@@ -362,9 +358,7 @@ def _distinct(kinds: Mapping[str, Mapping[str, object]]) -> None:
         for name in names:
             check_name(kind, name, DynamicsError)
             if name in kind_of or name == TIME:
-                raise DynamicsError(
-                    f"{shown(name)} is both a {kind_of.get(name, 'symbol of time')} and a {kind}"
-                )
+                raise DynamicsError(f"{shown(name)} is both a {kind_of.get(name, 'symbol of time')} and a {kind}")
             kind_of[name] = kind
 
 
@@ -375,15 +369,11 @@ def _check_vectors(labels: Iterable[str]) -> None:
         match = ENTRY.fullmatch(label)
         name, index = (match[1], int(match[2])) if match else (label, None)
         if (name, index) in entries:
-            raise DynamicsError(
-                f"{shown(label)} and {shown(entries[name, index])} are the same entry; rename one"
-            )
+            raise DynamicsError(f"{shown(label)} and {shown(entries[name, index])} are the same entry; rename one")
         entries[name, index] = label
     for (name, index), label in entries.items():
         if index is not None and (name, None) in entries:
-            raise DynamicsError(
-                f"{shown(name)} is both a scalar and, by {shown(label)}, a vector; rename one of them"
-            )
+            raise DynamicsError(f"{shown(name)} is both a scalar and, by {shown(label)}, a vector; rename one of them")
 
 
 def _check(label: str, expression: object, allowed: set[str], what: str, absent: bool = False) -> None:

@@ -64,9 +64,7 @@ def real_array(name: str, value: Any, *, error: type[Exception] = DomainError) -
         raise error(f"{label} must be plain numbers, got a quantity in {bare(data.units)}; convert it first")
     parts = np.ravel(_objects(value)) if isinstance(value, list | tuple) else ()
     if isinstance(data, np.ma.MaskedArray) or any(isinstance(x, np.ma.MaskedArray) for x in parts):
-        raise error(
-            f"{label} must not be masked, and every entry needs its value; fill or drop what is masked"
-        )
+        raise error(f"{label} must not be masked, and every entry needs its value; fill or drop what is masked")
     try:
         plain = np.asarray(value)
         objects = plain.ravel() if plain.dtype == object else parts
@@ -205,9 +203,7 @@ def check_symbolic(
             whole = not (large or any(part is n for n in no_numbers) or getattr(part, "is_Matrix", False))
             stack += [(part, True), *((a, False) for a in below if id(a) not in depth)]
     if not whole:
-        raise error(
-            f"{shown(name)} must have a finite real number or an expression of such, got {shown(expression)}"
-        )
+        raise error(f"{shown(name)} must have a finite real number or an expression of such, got {shown(expression)}")
     if depth[id(expression)] > MAX_DEPTH:
         raise error(
             f"{shown(name)} has an expression that is nested {depth[id(expression)]} deep, at most {MAX_DEPTH} levels "

@@ -204,9 +204,7 @@ def rational_functions(program: Program, symbols: Sequence[sympy.Symbol]) -> lis
 
     def number(value: Any) -> Any:
         if isinstance(value, float):
-            raise ChainError(
-                f"a closed form needs exact numbers, got {value!r}: write it as a SymPy Rational"
-            )
+            raise ChainError(f"a closed form needs exact numbers, got {value!r}: write it as a SymPy Rational")
         return field(sympy.QQ(value.numerator, value.denominator))
 
     gens = dict(zip((s.name for s in symbols), field.gens, strict=True))

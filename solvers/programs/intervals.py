@@ -43,12 +43,7 @@ class Interval:
             ends = np.square(self.low), np.square(self.high)
             crosses = (self.low <= 0) & (self.high >= 0)
             return Interval(np.where(crosses, 0.0, np.minimum(*ends)), np.maximum(*ends))
-        products = (
-            self.low * other.low,
-            self.low * other.high,
-            self.high * other.low,
-            self.high * other.high,
-        )
+        products = (self.low * other.low, self.low * other.high, self.high * other.low, self.high * other.high)
         # Nothing times an unbounded number is nothing: the other products hold that zero.
         return Interval(np.fmin.reduce(products), np.fmax.reduce(products))
 
@@ -105,9 +100,7 @@ _FUNCTIONS: dict[str, Callable[..., Interval]] = {
 }
 
 
-def bounds(
-    program: Program, values: Mapping[str, Interval | Array | float], size: int
-) -> tuple[Array, Array]:
+def bounds(program: Program, values: Mapping[str, Interval | Array | float], size: int) -> tuple[Array, Array]:
     """Lower and upper bounds (outputs, size) of a program's values; NaN or infinite where there are none."""
     inputs = {
         name: values[name] if isinstance(values[name], Interval) else Interval(values[name], values[name])

@@ -58,11 +58,7 @@ def javascript(program: Program, inputs: Sequence[str], name: str = "run") -> st
         raise ValueError(f"the program reads {', '.join(missing)}, which is not among the inputs")
     place = {label: i for i, label in enumerate(inputs)}
     words = [_number(op.value) if op.kind == "const" else f"a{i}" for i, op in enumerate(program.ops)]
-    lines = [
-        f"const a{i} = {_operation(op, words, place)};"
-        for i, op in enumerate(program.ops)
-        if op.kind != "const"
-    ]
+    lines = [f"const a{i} = {_operation(op, words, place)};" for i, op in enumerate(program.ops) if op.kind != "const"]
     outputs = [f"y[{row}] = {words[i]};" for row, i in enumerate(program.outputs)]
     return "\n".join([f"function {name}(x, y) {{", *lines, *outputs, "}"])
 

@@ -13,9 +13,7 @@ from .straightline import Op, Program
 
 _SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 #: Steps that read alike in Python and in NumPy for single numbers.
-_CALLS = {"min": "min", "max": "max"} | {
-    name: f"math.{name}" for name in ("exp", "log", "sin", "cos", "tanh", "atan")
-}
+_CALLS = {"min": "min", "max": "max"} | {name: f"math.{name}" for name in ("exp", "log", "sin", "cos", "tanh", "atan")}
 
 
 def python(program: Program, inputs: Sequence[str], name: str, about: str) -> str:

@@ -212,8 +212,7 @@ class Builder:
                 needed.update(j for j in (self.ops[i].a, self.ops[i].b) if j >= 0)
         new = {old: at for at, old in enumerate(sorted(needed))}
         ops = tuple(
-            Op(op.kind, new.get(op.a, -1), new.get(op.b, -1), op.value)
-            for op in (self.ops[i] for i in sorted(needed))
+            Op(op.kind, new.get(op.a, -1), new.get(op.b, -1), op.value) for op in (self.ops[i] for i in sorted(needed))
         )
         return Program(ops, tuple(new[i] for i in outputs))
 
@@ -334,8 +333,7 @@ def differentiate_unfolded(program: Program, wrt: str) -> Program:
             ops[i] = Op("input", value=name)
     slope = differentiate(Program(tuple(ops), program.outputs), wrt)
     back = (
-        Op("const", value=values[op.value]) if op.kind == "input" and op.value in values else op
-        for op in slope.ops
+        Op("const", value=values[op.value]) if op.kind == "input" and op.value in values else op for op in slope.ops
     )
     return Program(tuple(back), slope.outputs)
 
@@ -390,9 +388,7 @@ def run(
     return [done[i] for i in program.outputs]
 
 
-def _step(
-    kind: str, a: Any, b: Any, functions: Mapping[str, Callable[..., Any]] = {**_BINARY, **_UNARY}
-) -> Any:
+def _step(kind: str, a: Any, b: Any, functions: Mapping[str, Callable[..., Any]] = {**_BINARY, **_UNARY}) -> Any:
     if kind == "add":
         return a + b
     if kind == "sub":
@@ -563,9 +559,7 @@ def _run_plan(
     for slot, value in plan.fixed:
         place[slot] = np.array(value)
     noted: list[Any] = []
-    watch: Any = (
-        {} if strained is None else {"under": "call", "over": "call", "call": lambda *_: noted.append(1)}
-    )
+    watch: Any = {} if strained is None else {"under": "call", "over": "call", "call": lambda *_: noted.append(1)}
     with np.errstate(**({"all": "ignore"} | watch)):
         for low in starts:
             high = min(low + BLOCK, size)

@@ -63,9 +63,7 @@ class Extended:
         # (m 2**e)**b, the fraction of e b apart, for e b need not be whole.
         shift = self.e * b
         whole = np.round(shift)
-        power = Extended(
-            self.m**b * 2.0 ** (shift - whole), np.where(np.isfinite(whole), whole, 0).astype(np.int64)
-        )
+        power = Extended(self.m**b * 2.0 ** (shift - whole), np.where(np.isfinite(whole), whole, 0).astype(np.int64))
         for _ in range(halvings):
             power = power * power
         return power
@@ -135,10 +133,7 @@ def run_extended(program: Program, values: Mapping[str, Any]) -> list[Extended]:
     """The outputs of a program at all points of `values` (numbers or arrays of one size)."""
     with np.errstate(all="ignore"):
         return run(
-            program,
-            {k: Extended(np.asarray(v, dtype=np.float64)) for k, v in values.items()},
-            constant,
-            _FUNCTIONS,
+            program, {k: Extended(np.asarray(v, dtype=np.float64)) for k, v in values.items()}, constant, _FUNCTIONS
         )
 
 

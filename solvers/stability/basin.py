@@ -127,9 +127,7 @@ def _check_starts(starts: object) -> None:
         raise DomainError(f"starts must be a mapping state -> 1-D array, got {shown(starts)}")
     for name, values in starts.items():
         if real_array(f"the starts of {bare(name)}", values).ndim != 1:
-            raise DomainError(
-                f"the starts of {bare(name)} must be a 1-D array of numbers, got {shown(values)}"
-            )
+            raise DomainError(f"the starts of {bare(name)} must be a 1-D array of numbers, got {shown(values)}")
 
 
 @dataclass(frozen=True)
@@ -231,9 +229,7 @@ def _index(system: System, values: Integers, kind: str) -> Any:
     return (system.grid.dims, values.reshape(system.grid.shape), attrs)
 
 
-def _tell_apart(
-    features: Array, mask: NDArray[np.bool_], known: Array, tolerance: float
-) -> tuple[Integers, Array]:
+def _tell_apart(features: Array, mask: NDArray[np.bool_], known: Array, tolerance: float) -> tuple[Integers, Array]:
     """Number the distinct columns of features (f, P, S) at each of P points: (P, S) numbers, (E, f, P) features."""
     index = np.full(mask.shape, -1, dtype=np.int64)
     table = list(known)

@@ -124,8 +124,7 @@ def _edges(
     ends = []
     for axis in axes:
         low, high = (
-            tuple(s if d == axis else slice(None) for d in range(len(shape)))
-            for s in (slice(None, -1), slice(1, None))
+            tuple(s if d == axis else slice(None) for d in range(len(shape))) for s in (slice(None, -1), slice(1, None))
         )
         cut = (within[low] != within[high]) & known[low] & known[high]
         a, b, first = number[low][cut], number[high][cut], within[low][cut]
@@ -135,11 +134,7 @@ def _edges(
 
 
 def _narrow(
-    at: Callable[[Integers, Array], tuple[Array, Array]],
-    inner: Array,
-    outer: Array,
-    error: Array,
-    tolerance: float,
+    at: Callable[[Integers, Array], tuple[Array, Array]], inner: Array, outer: Array, error: Array, tolerance: float
 ) -> tuple[Array, Array]:
     """Fractions and values where each bracket [0, 1] closes: values < 0 on its left, not so on its right.
 
@@ -245,9 +240,7 @@ def _in_order(boundary: Boundary, links: Integers) -> Boundary:
         number += 1
     at = np.array(order)
     fields = ("inside", "outside", "axis", "fraction", "residual")
-    return replace(
-        boundary, **{k: getattr(boundary, k)[at] for k in fields}, curve=curve[at], closed=closed[at]
-    )
+    return replace(boundary, **{k: getattr(boundary, k)[at] for k in fields}, curve=curve[at], closed=closed[at])
 
 
 def _walk(links: Integers, at: int, visited: NDArray[np.bool_]) -> Iterator[int]:

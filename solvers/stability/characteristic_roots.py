@@ -71,6 +71,4 @@ def characteristic_roots(
     }
     if side is not None:
         data["characteristic_root_side"] = root_variable(system, side, "characteristic_root_side")
-    return as_dataset(
-        data, coords=grid.coords, attrs=provenance(system.problem, "characteristic_roots", count=count)
-    )
+    return as_dataset(data, coords=grid.coords, attrs=provenance(system.problem, "characteristic_roots", count=count))

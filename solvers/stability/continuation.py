@@ -98,9 +98,7 @@ def continuation(
         raise DynamicsError(f"start must be a mapping from names to numbers, got {shown(start)}")
     low, high = _check(dynamics, parameter, bounds)
     step = real("step", step, 0, 1, above=True, error=DynamicsError)
-    check_work(
-        f"{points:,} points of a branch", points * _WORK * len(dynamics.labels) ** 3, "ask for fewer points"
-    )
+    check_work(f"{points:,} points of a branch", points * _WORK * len(dynamics.labels) ** 3, "ask for fewer points")
     branch, first = _begin(dynamics, parameter, (low, high), dict(start or {}), step)
     ahead = np.sign(high - low) * np.eye(branch.states + 1)[-1]
     limits = np.sort([low, high]) / branch.scale[-1]
@@ -116,13 +114,7 @@ def continuation(
     lost = [e for e in ended if e.startswith("lost")]
     if throw and lost:
         raise DynamicsError(f"{dynamics.name}: {lost[0]}; try a smaller step or another start")
-    settings = {
-        "parameter": parameter,
-        "bounds": [low, high],
-        "start": start,
-        "step": step,
-        "points": points,
-    }
+    settings = {"parameter": parameter, "bounds": [low, high], "start": start, "step": step, "points": points}
     attrs = provenance(dynamics, "continuation", **settings) | {"ended": "; ".join(ended)}
     return _dataset(branch, nodes, special, attrs)
 
@@ -184,9 +176,7 @@ def _begin(
     return Branch(system, parameter, scale), np.append(states[:, 0], value) / scale
 
 
-def _trace(
-    branch: Branch, first: Array, direction: Array, limits: Array, longest: float, points: int
-) -> _Path:
+def _trace(branch: Branch, first: Array, direction: Array, limits: Array, longest: float, points: int) -> _Path:
     """From the first point in a direction to a bound, back to the beginning, or as far as it goes."""
     delay = bool(branch.system.delayed) and not isinstance(branch.system.problem, Map)
     count = _SPARE if delay else len(branch.scale) * 64
@@ -279,11 +269,7 @@ def _dataset(branch: Branch, nodes: list[Node], special: list[Special], attrs: d
     data["special_kind"] = ("crossing", np.array([p.kind for p in special], dtype="U16"))
     data[f"special_{branch.parameter}"] = ("crossing", s[-1], {"long_name": branch.parameter})
     turn = np.array([p.frequency for p in special], float)
-    data["special_frequency"] = (
-        "crossing",
-        turn,
-        {"units": unit, "long_name": "angular frequency of the roots"},
-    )
+    data["special_frequency"] = ("crossing", turn, {"units": unit, "long_name": "angular frequency of the roots"})
     return as_dataset(data, coords={branch.parameter: ("step", u[-1])}, attrs=attrs)
 
 

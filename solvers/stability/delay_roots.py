@@ -109,9 +109,7 @@ def _chunk(base: Array, past: Array, tau: Array, count: int) -> tuple[Array, Arr
             roots[picked], residuals[picked], certain[picked] = own, bad, sure
         rest = rest[~certain[rest]] if stack.shape[-1] > 1 else rest[:0]
     if rest.size:
-        roots[rest], residuals[rest], certain[rest] = certified(
-            stack[rest, 0], stack[rest, 1:], tau[rest], count
-        )
+        roots[rest], residuals[rest], certain[rest] = certified(stack[rest, 0], stack[rest, 1:], tau[rest], count)
     return roots, residuals, certain
 
 
@@ -266,9 +264,7 @@ def generator(base: Array, past: Array, tau: Array, nodes: int) -> Array:
     longest = tau.max(axis=1)
     matrix = np.zeros((m, nodes + 1, n, nodes + 1, n), np.result_type(base, past))
     eye = np.eye(n)
-    matrix[:, 1:] = (2.0 / longest)[:, None, None, None, None] * (
-        d[1:, None, :, None] * eye[None, :, None, :]
-    )
+    matrix[:, 1:] = (2.0 / longest)[:, None, None, None, None] * (d[1:, None, :, None] * eye[None, :, None, :])
     matrix[:, 0, :, 0, :] = base
     for k in range(past.shape[1]):
         ell = _interpolation(1.0 - 2.0 * tau[:, k] / longest, x, weight)
@@ -414,9 +410,7 @@ def scalar_roots(a: Array, b: Array, tau: Array, count: int) -> tuple[Array, Arr
     reach = count // 2 + 1 if count > 1 else 0
     roots = np.empty((a.size, 2 * reach + 1), complex)
     for column, k in enumerate(range(-reach, reach + 1)):
-        with np.errstate(
-            over="ignore", invalid="ignore"
-        ):  # a delay so short that roots overflow: not certain
+        with np.errstate(over="ignore", invalid="ignore"):  # a delay so short that roots overflow: not certain
             z = a + _lambert(safe_b, safe_tau, a, k) / safe_tau
             z = _newton(z, a, safe_b, safe_tau)
         roots[:, column] = np.where(live, z, alone if k == 0 else np.nan)

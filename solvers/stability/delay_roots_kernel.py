@@ -300,9 +300,7 @@ def _insert(z: complex, residual: float, count: int, roots: Array, residuals: Ar
         if abs(z - roots[i]) <= near:
             return count
     at = count
-    while at > 0 and (
-        z.real > roots[at - 1].real or (z.real == roots[at - 1].real and z.imag > roots[at - 1].imag)
-    ):
+    while at > 0 and (z.real > roots[at - 1].real or (z.real == roots[at - 1].real and z.imag > roots[at - 1].imag)):
         at -= 1
     if at >= room:
         return count

@@ -84,11 +84,7 @@ def equilibria(
     starts = whole("starts", starts, 1, 1 << 20, error=DynamicsError)
     seed = whole("seed", seed, 0, error=DynamicsError)
     if box is None and dynamics.fixed_points:
-        method, none, system = (
-            "closed form",
-            Status.NO_CLOSED_FORM,
-            compile_system(dynamics.changed(start={})),
-        )
+        method, none, system = ("closed form", Status.NO_CLOSED_FORM, compile_system(dynamics.changed(start={})))
         states, valid = closed_forms(system)
         states = np.where(valid, states, np.nan)
         joined = np.zeros(system.size, bool)
@@ -135,9 +131,7 @@ def _bounds(system: System, box: Mapping[str, tuple[float, float]] | None) -> Ar
     for name, pair in box.items():
         rows = vectors.get(name) or [i for i, label in enumerate(system.labels) if label == name]
         if not rows:
-            raise DynamicsError(
-                f"box names {shown(name)}, which is not a state; there are {listed(system.labels)}"
-            )
+            raise DynamicsError(f"box names {shown(name)}, which is not a state; there are {listed(system.labels)}")
         out[rows] = _interval(name, pair)
     missing = [label for label, row in zip(system.labels, out, strict=True) if np.isnan(row[0])]
     if missing:
@@ -151,13 +145,9 @@ def _interval(name: str, pair: Any) -> Array:
         numbers = np.array(np.ma.filled(pair, np.nan) if np.ma.isMaskedArray(pair) else pair)
     except (TypeError, ValueError):  # ragged, or no array at all
         numbers = np.empty(0)
-    ends = (
-        numbers.astype(float) if numbers.shape == (2,) and numbers.dtype.kind in "iuf" else np.full(2, np.nan)
-    )
+    ends = numbers.astype(float) if numbers.shape == (2,) and numbers.dtype.kind in "iuf" else np.full(2, np.nan)
     if not (np.isfinite(ends).all() and ends[0] < ends[1]):
-        raise DynamicsError(
-            f"the box of {bare(name)} must be (low, high) with finite low < high, got {shown(pair)}"
-        )
+        raise DynamicsError(f"the box of {bare(name)} must be (low, high) with finite low < high, got {shown(pair)}")
     return ends
 
 
@@ -189,9 +179,7 @@ def _dataset(
     size = np.abs(roots) if steps else roots.real
     unit, long = ("1", "spectral radius") if steps else (f"1/{problem.time_units}", "spectral abscissa")
     data = to_variables(system, system.labels, states, "equilibrium")
-    data["residual"] = variable(
-        residual, f"per {problem.time_units}", "largest rate of change at the equilibrium"
-    )
+    data["residual"] = variable(residual, f"per {problem.time_units}", "largest rate of change at the equilibrium")
     data["radius" if steps else "abscissa"] = variable(size, unit, long)
     data["stable"] = variable(margin(system, roots) < 0, "1", "whether perturbations die out")
     data["undecided"] = variable(undecided, "1", "whether that is not known")

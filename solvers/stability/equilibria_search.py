@@ -101,9 +101,7 @@ def _block(system: System, x: Array, points: Any, width: Array, times: Any) -> t
     return x, error
 
 
-def _damped(
-    system: System, x: Array, step: Array, length: Array, inverse: Array, unit: Array, points: Any
-) -> Array:
+def _damped(system: System, x: Array, step: Array, length: Array, inverse: Array, unit: Array, points: Any) -> Array:
     part = np.minimum(1.0, 1.0 / np.where(length > 0, length, 1.0))
     todo = np.ones(x.shape[1], bool)
     for _ in range(6):
@@ -261,9 +259,7 @@ def search(
         if todo.size:
             extra = _elsewhere(system, x[:, todo], points[todo], width[:, todo], bounds)
             if extra is not None:
-                both = [
-                    np.concatenate([a[:, todo], b], axis=2) for a, b in zip((ends, error), extra, strict=True)
-                ]
+                both = [np.concatenate([a[:, todo], b], axis=2) for a, b in zip((ends, error), extra, strict=True)]
                 again = distinct(both[0], both[1], np.repeat(width[:, todo, :1], both[0].shape[2], axis=2))
                 most = max(part.shape[2], again.shape[2])
                 part, again = _widen(part, most), _widen(again, most)
@@ -274,9 +270,7 @@ def search(
     return np.concatenate([_widen(part, most) for part in parts], axis=1), np.concatenate(lines)
 
 
-def _starts(
-    bounds: Array | None, base: Array | None, unit: Array, points: NDArray[np.int64]
-) -> tuple[Array, Array]:
+def _starts(bounds: Array | None, base: Array | None, unit: Array, points: NDArray[np.int64]) -> tuple[Array, Array]:
     """(n, points, starts) starts, and the size of the region in each state."""
     shape = (unit.shape[0], points.size, unit.shape[1])
     if base is None:
@@ -293,12 +287,7 @@ def _starts(
 
 
 def _from(
-    system: System,
-    x: Array,
-    points: NDArray[np.int64],
-    width: Array,
-    bounds: Array | None,
-    true: System | None = None,
+    system: System, x: Array, points: NDArray[np.int64], width: Array, bounds: Array | None, true: System | None = None
 ) -> tuple[Array, Array]:
     """Newton's results from (n, points, starts) starts, and their errors; NaN outside the bounds."""
     shape = x.shape

@@ -400,9 +400,7 @@ def vanishing(samples: Array, highs: Array, lows: Array) -> NDArray[np.bool_]:
 def _stack_latest(parts: list[Array]) -> Array:
     """Rows of different lengths below each other, latest in the last column."""
     most = max(p.shape[1] for p in parts)
-    return np.concatenate(
-        [np.pad(p, ((0, 0), (most - p.shape[1], 0)), constant_values=np.nan) for p in parts]
-    )
+    return np.concatenate([np.pad(p, ((0, 0), (most - p.shape[1], 0)), constant_values=np.nan) for p in parts])
 
 
 def maxima(samples: Array) -> tuple[Array, Array, Array]:

@@ -47,9 +47,7 @@ class Switched:
     certain: Array
 
 
-def linearisation(
-    system: System, states: Array, points: Any = None
-) -> tuple[tuple[Array, Array, Array], list[Sides]]:
+def linearisation(system: System, states: Array, points: Any = None) -> tuple[tuple[Array, Array, Array], list[Sides]]:
     """`System.jacobians`, and the points whose linearisation is not the same on all sides of a switch, by groups.
 
     Parameters
@@ -77,9 +75,7 @@ def linearisation(
     if not m:
         return (np.empty((0, n, n)), np.empty((0, lags, n, n)), np.empty((0, lags))), []
     check_memory(
-        f"linearisations of {n:,} states at {m:,} points",
-        24.0 * m * n**2 * (1 + lags),
-        "ask for fewer points",
+        f"linearisations of {n:,} states at {m:,} points", 24.0 * m * n**2 * (1 + lags), "ask for fewer points"
     )
     matrices = system.jacobians(states, points)
     if not system.equations.switches:
@@ -149,9 +145,7 @@ def switched(system: System, groups: list[Sides], count: int | None = 1) -> Swit
         for side in range(s):
             base, past = (np.ascontiguousarray(x[:, side]) for x in (group.base, group.past))
             side_roots = linear_roots(system, base, past, group.tau, count)
-            side_roots[0][group.jump[:, side].any(axis=1)] = complex(
-                np.nan, np.nan
-            )  # what jumps has no linearisation
+            side_roots[0][group.jump[:, side].any(axis=1)] = complex(np.nan, np.nan)  # what jumps has no linearisation
             columns.append(side_roots)
         if not columns:
             nothing = np.full((m, 2, 1), complex(np.nan, np.nan))
@@ -180,9 +174,7 @@ def _two(roots: Array, cone: Array, is_map: bool) -> Array:
     return order[:, [0, -1]]
 
 
-def linear_roots(
-    system: System, base: Array, past: Array, tau: Array, count: int | None
-) -> tuple[Array, Array, Array]:
+def linear_roots(system: System, base: Array, past: Array, tau: Array, count: int | None) -> tuple[Array, Array, Array]:
     """Leading roots of linearisations with these matrices; as `leading_roots`."""
     _check_roots(system, base, past, tau)
     if isinstance(system.problem, Map):
@@ -201,9 +193,7 @@ def _check_roots(system: System, base: Array, past: Array, tau: Array) -> None:
     if isinstance(system.problem, Map) and past.shape[1]:
         rows *= 1 + np.where((past != 0).any(axis=(2, 3)), tau, 0).max(axis=1)
     what = f"roots of {n:,} states at {m:,} points"
-    check_work(
-        what, 25.0 * float((rows**3).sum()), "ask for fewer points, or sweep them in blocks to a store"
-    )
+    check_work(what, 25.0 * float((rows**3).sum()), "ask for fewer points, or sweep them in blocks to a store")
 
 
 def margin(system: System, roots: Array) -> Array:

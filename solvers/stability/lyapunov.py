@@ -173,9 +173,7 @@ def _check_lengths(
     return count, batches, span, before
 
 
-def _check_work(
-    system: System, own: Scales | None, count: int, duration: Array, batches: int, max_steps: int
-) -> None:
+def _check_work(system: System, own: Scales | None, count: int, duration: Array, batches: int, max_steps: int) -> None:
     """Refuse what would take too long or too much memory, before the first orbit starts."""
     size, n = system.size, len(system.labels)
     what = f"{count} exponents at {size:,} points"
@@ -189,14 +187,7 @@ def _check_work(
 
 
 def _exponents(
-    system: System,
-    count: int,
-    transient: float,
-    batch: float,
-    batches: int,
-    seed: int,
-    rtol: float,
-    max_steps: int,
+    system: System, count: int, transient: float, batch: float, batches: int, seed: int, rtol: float, max_steps: int
 ) -> tuple[Array, NDArray[np.uint8]]:
     """(size, batches, count) sums of logarithms, and statuses."""
     from .lyapunov_kernel import Orbits, Span, exponents

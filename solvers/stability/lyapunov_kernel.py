@@ -233,9 +233,7 @@ def _orthonormal(ring: Array, slopes: Array, logs: Array) -> None:
 
 
 @jit
-def _map_lane(
-    rhs: Tape, outputs: Tape, of: Array, lags: Array, x: Array, first: Array, span: Span, sums: Array
-) -> int:
+def _map_lane(rhs: Tape, outputs: Tape, of: Array, lags: Array, x: Array, first: Array, span: Span, sums: Array) -> int:
     """One orbit of a map; sums (batches, k) of logarithms."""
     n, k, K = x.size, first.shape[0], of.size
     transient, per_batch = int(span.transient), int(span.batch)
@@ -287,9 +285,7 @@ def _largest(values: Array) -> float:
 
 
 @jit
-def _look_back(
-    X: Array, F: Array, V: Array, G: Array, step: int, back: float, h: float, p: Array, q: Array
-) -> None:
+def _look_back(X: Array, F: Array, V: Array, G: Array, step: int, back: float, h: float, p: Array, q: Array) -> None:
     """States p (n,) and deviations q (k, n) some steps back: the cubic through values and slopes of two nodes."""
     nodes, k, n = V.shape
     steps = max(math.ceil(back), 1)
@@ -410,8 +406,7 @@ def _flow_lane(
             for i in range(n):
                 if size[c] > 0.0:
                     error = max(
-                        error,
-                        _defect(slopes, h_now, c * n + i, delayed) / (rtol * max(size[c], _largest(d[c]))),
+                        error, _defect(slopes, h_now, c * n + i, delayed) / (rtol * max(size[c], _largest(d[c])))
                     )
         finite = finite and math.isfinite(error)
         if delayed:

@@ -92,9 +92,7 @@ def _start_at(problem: Dynamics, at: At) -> dict[str, StateValue]:
                 flows = isinstance(value, xr.DataArray) and "flow" in value.dims
                 out[label] = _start_value(label, value.isel(flow=row) if flows else value)
         else:
-            raise DynamicsError(
-                f"at names {shown(name)}, which is not a state; there are {listed(problem.labels)}"
-            )
+            raise DynamicsError(f"at names {shown(name)}, which is not a state; there are {listed(problem.labels)}")
     missing = [label for label in problem.labels if label not in out]
     if missing:
         raise DynamicsError(f"at gives no value to {listed(missing)}; name every state")

@@ -179,9 +179,7 @@ def running_error(
         for op in program.ops:
             gone = none
             if op.kind in ("input", "const"):
-                v = np.broadcast_to(
-                    np.asarray(op.value if op.kind == "const" else values[op.value], float), count
-                )
+                v = np.broadcast_to(np.asarray(op.value if op.kind == "const" else values[op.value], float), count)
                 e = np.abs(v)
                 if op.kind == "input" and op.value in sizes:
                     e = np.maximum(e, sizes[op.value])
@@ -211,9 +209,7 @@ def _value(op: Op, x: Array, y: Array) -> Array:
     """One step, by the same arithmetic as every other evaluation."""
     if op.kind in _FAST:
         return np.asarray(_FAST[op.kind](x, y))
-    step = Program(
-        (Op("input", value="a"), Op("input", value="b"), Op(op.kind, 0, 1 if op.b >= 0 else -1)), (2,)
-    )
+    step = Program((Op("input", value="a"), Op("input", value="b"), Op(op.kind, 0, 1 if op.b >= 0 else -1)), (2,))
     return np.asarray(run(step, {"a": x, "b": y})[0], float)
 
 

@@ -17,9 +17,7 @@ from .operating_point import At, operating_point
 Array = NDArray[Any]
 
 
-def eigenvalues(
-    problem: ODE | Map | OdeModel | MapModel, at: At | None = None, *, throw: bool = False
-) -> xr.Dataset:
+def eigenvalues(problem: ODE | Map | OdeModel | MapModel, at: At | None = None, *, throw: bool = False) -> xr.Dataset:
     """All eigenvalues of the linearisation of an ODE or a map.
 
     A map with delays is taken by its companion matrix, so it has one eigenvalue more for each state and step of delay.
@@ -62,10 +60,7 @@ def eigenvalues(
     [(-0.5+1j), (-0.5-1j)]
     """
     system, roots, _, status, side = roots_at(problem, at, None, throw, ODE, Map)
-    data = {
-        "eigenvalue": root_variable(system, roots, "eigenvalue"),
-        "status": status_variable(system.grid, status),
-    }
+    data = {"eigenvalue": root_variable(system, roots, "eigenvalue"), "status": status_variable(system.grid, status)}
     if side is not None:
         data["eigenvalue_side"] = root_variable(system, side, "eigenvalue_side")
     return as_dataset(data, coords=system.grid.coords, attrs=provenance(system.problem, "eigenvalues"))
@@ -124,9 +119,7 @@ def spectral_radius(problem: Map | MapModel, at: At | None = None, *, throw: boo
     return _field(system, np.abs(roots[:, 0]), "spectral_radius", status)
 
 
-def convergence(
-    problem: ODE | DDE | Map | MotionModel, at: At | None = None, *, throw: bool = False
-) -> xr.Dataset:
+def convergence(problem: ODE | DDE | Map | MotionModel, at: At | None = None, *, throw: bool = False) -> xr.Dataset:
     """How a point of rest is approached in the end, from the root that decides over stability.
 
     Parameters
@@ -176,9 +169,7 @@ def convergence(
             "angular_frequency": variable(z.imag, f"1/{unit}", "angular frequency of the oscillation"),
             "frequency": variable(z.imag / (2 * np.pi), f"1/{unit}", "cycles of the oscillation per time"),
             "time_constant": variable(constant, unit, "time in which perturbations shrink to 1/e"),
-            "settling_time": variable(
-                np.log(100.0) * constant, unit, "time in which perturbations shrink to 1 %"
-            ),
+            "settling_time": variable(np.log(100.0) * constant, unit, "time in which perturbations shrink to 1 %"),
             **each,
             "status": status_variable(grid, status),
         },
@@ -234,9 +225,7 @@ def roots_at(
     if throw and status.any():
         first = int(np.flatnonzero(status)[0])
         where = ", ".join(f"{k} = {v:g}" for k, v in system.grid.point(first).items())
-        raise DynamicsError(
-            f"{system.problem.name}: {reason(status[first])}" + (f" at {where}" if where else "")
-        )
+        raise DynamicsError(f"{system.problem.name}: {reason(status[first])}" + (f" at {where}" if where else ""))
     return system, roots, residuals, status, side if system.equations.switches else None
 
 

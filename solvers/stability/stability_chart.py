@@ -125,9 +125,7 @@ def stability_chart(
         states = np.where(status == 0, states, np.nan)
     grid = system.grid
     if not grid.dims:
-        raise DomainError(
-            "a chart needs a parameter that is an array, such as epsilon=numpy.linspace(0.1, 3, 300)"
-        )
+        raise DomainError("a chart needs a parameter that is an array, such as epsilon=numpy.linspace(0.1, 3, 300)")
     points = _measure(system, states, status)
     value, error, status = points.value, points.error, points.status
     data = _verdicts(system, points) | {"status": status_variable(grid, status)}
@@ -211,9 +209,7 @@ def _verdicts(system: System, points: _Points) -> dict[str, Any]:
     verdict = np.where(np.abs(value) <= points.error, 0, np.sign(np.where(np.isnan(value), 2, value)))
     verdict[~np.isfinite(value) & ~np.isneginf(value)] = 2
     verdict[(verdict == 0) & ~points.exact] = 2
-    name, meaning = (
-        ("radius", "largest modulus of a multiplier") if is_map else ("abscissa", "largest real part")
-    )
+    name, meaning = ("radius", "largest modulus of a multiplier") if is_map else ("abscissa", "largest real part")
     units = "1" if is_map else f"1/{problem.time_units}"
     attrs = {
         "long_name": "stability",
@@ -226,9 +222,7 @@ def _verdicts(system: System, points: _Points) -> dict[str, Any]:
     shown = grid.unflatten(known + 1 if is_map else known)
     data: dict[str, Any] = {
         name: (grid.dims, shown, {"units": units, "long_name": meaning}),
-        "verdict": xr.DataArray(
-            grid.unflatten(verdict.astype(np.int8)), grid.coords, grid.dims, "verdict", attrs
-        ),
+        "verdict": xr.DataArray(grid.unflatten(verdict.astype(np.int8)), grid.coords, grid.dims, "verdict", attrs),
     }
     if points.side is not None:
         both = np.stack([grid.unflatten(x) for x in points.side.T])
@@ -261,15 +255,9 @@ def _compare_margin(system: System, margin: xr.DataArray, verdict: xr.DataArray)
         return {}
     spread = margin.broadcast_like(verdict).transpose(*verdict.dims)
     other = ((verdict == -1) & (spread < 0)) | ((verdict == 1) & (spread > 0))
-    attrs = {
-        "long_name": "stability margin in closed form (> 0: stable)",
-        "units": margin.attrs.get("units", "1"),
-    }
+    attrs = {"long_name": "stability margin in closed form (> 0: stable)", "units": margin.attrs.get("units", "1")}
     count = {"long_name": "points whose closed form says otherwise", "units": "1"}
-    return {
-        "margin": (verdict.dims, spread.values, attrs),
-        "disagreements": ((), int(other.sum()), count),
-    }
+    return {"margin": (verdict.dims, spread.values, attrs), "disagreements": ((), int(other.sum()), count)}
 
 
 def _boundary(system: System, at: At | None, value: Array, error: Array, tolerance: float) -> Boundary:
@@ -280,9 +268,7 @@ def _boundary(system: System, at: At | None, value: Array, error: Array, toleran
     if isinstance(system.problem, Map) and system.delayed:
         lags = grid.unflatten(system.lag_values())
         axes = [axis for axis in axes if not np.ptp(lags, axis=axis + 1).any()]
-    arrays = at is not None and any(
-        k.startswith("start_") and k not in system.problem.parameters for k in varying
-    )
+    arrays = at is not None and any(k.startswith("start_") and k not in system.problem.parameters for k in varying)
 
     def measure(values: dict[str, Array]) -> tuple[Array, Array]:
         local = system.at(values)

@@ -179,9 +179,7 @@ def _at_start(system: System, points: NDArray[np.int64]) -> Array:
 def flow_times(system: System, transient: Any, keep: Any) -> tuple[Array, Array, Scales]:
     """(size,) transients and windows of a flow: as they are, or 500 and 200 of its own units."""
     own = scales(system)
-    before = (
-        _TRANSIENT * own.unit if transient is None else np.full(system.size, real("transient", transient, 0))
-    )
+    before = _TRANSIENT * own.unit if transient is None else np.full(system.size, real("transient", transient, 0))
     kept = _KEEP * own.unit if keep is None else np.full(system.size, real("keep", keep, 0, above=True))
     return before, kept, own
 
@@ -193,9 +191,7 @@ def map_times(system: System, transient: Any, keep: Any) -> tuple[int, int]:
     return before, 256 if keep is None else whole("keep of a map", keep, 2)
 
 
-def check_motion(
-    what: str, system: System, steps: Array | float, operations: float, samples: float = 0.0
-) -> None:
+def check_motion(what: str, system: System, steps: Array | float, operations: float, samples: float = 0.0) -> None:
     """Refuse motions that would take too long, before the first starts.
 
     Parameters
@@ -205,9 +201,7 @@ def check_motion(
     samples : float, operations on what is recorded of each
     """
     each = np.broadcast_to(np.asarray(steps, float), system.size)
-    check_work(
-        what, float(each.sum()) * operations + samples * system.size, "give fewer points, or shorter times"
-    )
+    check_work(what, float(each.sum()) * operations + samples * system.size, "give fewer points, or shorter times")
 
 
 def one_or_range(times: Array) -> float | list[float]:

@@ -81,9 +81,7 @@ class Blocks:
         sides = tuple(s.stop - s.start for s in window)
         out = {}
         for name, column in self.columns.items():
-            part = column[
-                tuple(s if n > 1 else slice(None) for s, n in zip(window, column.shape, strict=True))
-            ]
+            part = column[tuple(s if n > 1 else slice(None) for s, n in zip(window, column.shape, strict=True))]
             out[name] = np.broadcast_to(part, sides).reshape(-1).copy()
         return out
 
@@ -131,9 +129,7 @@ def cut(
     >>> blocks.tile, blocks.count, blocks.values(2)
     ((2, 3), 3, {'a': array([4., 4., 4.]), 'b': array([1, 2, 3])})
     """
-    if block is not None and (
-        isinstance(block, bool) or not isinstance(block, int | np.integer) or block < 1
-    ):
+    if block is not None and (isinstance(block, bool) or not isinstance(block, int | np.integer) or block < 1):
         raise DomainError(f"block must be a whole number of points >= 1, got {shown(block)}")
     block = None if block is None else int(block)
     arrays, sizes, coords = span(parameters)
@@ -145,9 +141,7 @@ def cut(
     if points > most:
         sides = " x ".join(f"{d} {n:,}" for d, n in sizes.items())
         hint = "" if most == MAX_STORED else f", or sweep up to {MAX_STORED:,} to a store such as x.zarr"
-        raise DomainError(
-            f"the grid has {points:,} points ({sides}), at most {most:,} fit; give fewer values{hint}"
-        )
+        raise DomainError(f"the grid has {points:,} points ({sides}), at most {most:,} fit; give fewer values{hint}")
     columns = {}
     for name, array in arrays.items():
         values = array.transpose(*(d for d in dims if d in array.dims)).values

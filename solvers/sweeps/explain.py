@@ -103,11 +103,7 @@ class Explanation:
         lines = [
             f"{self.path}: {state}",
             f"  {self.kind:11} {self.model} (tcpdynamics {self.version})",
-            *(
-                [f"  function    {self.work}"]
-                if self.work not in ("", self.model) and not self.solver
-                else []
-            ),
+            *([f"  function    {self.work}"] if self.work not in ("", self.model) and not self.solver else []),
             *([f"  {'solver' if model else 'command':11} {self.solver}"] if self.solver else []),
             f"  {'runs' if self.kind == 'scenario' else 'points':11} {self.points:,}"
             + (f" = {grid}" if len(self.dims) > 1 else ""),
@@ -167,9 +163,7 @@ def explain(store: str | Path, *, verify: bool = False) -> Explanation:
         if not path.exists() and parts_of(path).is_dir():
             return _explain_zarr(parts_of(path), verify)
         if not path.exists():
-            raise StoreError(
-                f"{printable(path, 200)} is not there; give the name of a store, such as x.zarr or x.nc"
-            )
+            raise StoreError(f"{printable(path, 200)} is not there; give the name of a store, such as x.zarr or x.nc")
         return _explain_zarr(path, verify) if path.is_dir() else _explain_netcdf(path.resolve())
     except OSError as error:
         raise StoreError(f"cannot read {printable(path, 200)}: {error.strerror or error}") from error
@@ -263,9 +257,7 @@ def _of_dataset(path: Path, data: xr.Dataset, whole: bool) -> Explanation:
     dims = {str(d): n for d, n in (data if status is None else status).sizes.items()}
     points = math.prod(dims.values())
     if points > MAX_STORED:
-        raise StoreError(
-            f"{path} claims {points:,} points, at most {MAX_STORED:,} are read; give another name"
-        )
+        raise StoreError(f"{path} claims {points:,} points, at most {MAX_STORED:,} are read; give another name")
     codes: Counter[int] = Counter({0: points})
     if status is not None:
         values, counts = np.unique(status.values, return_counts=True)
@@ -297,11 +289,7 @@ def _of_packets(path: Path, data: xr.Dataset, whole: bool, kind: str) -> Explana
         facts = {
             "flows": data.sizes.get("flow", 0),
             "links": data.sizes.get("link", 0),
-            **{
-                k: v
-                for k, v in facts.items()
-                if isinstance(v, int | float | str) and k not in ("name", "seed")
-            },
+            **{k: v for k, v in facts.items() if isinstance(v, int | float | str) and k not in ("name", "seed")},
             **{name: data.attrs[name] for name in notes if name not in several},
         }
         model, command = data.attrs.get("name", "scenario"), "simulate"

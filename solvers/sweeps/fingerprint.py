@@ -103,9 +103,7 @@ def _feed(digest: Any, value: Any, source: bool, met: dict[int, tuple[int, Any]]
     elif isinstance(value, np.ndarray):
         put(b"objects", repr(value.shape).encode(), *value.ravel().tolist())
     elif isinstance(value, xr.DataArray):
-        coords = {
-            str(k): (c.dims, c.values) for k, c in sorted(value.coords.items(), key=lambda c: str(c[0]))
-        }
+        coords = {str(k): (c.dims, c.values) for k, c in sorted(value.coords.items(), key=lambda c: str(c[0]))}
         put(b"labelled", str(value.name), value.dims, value.values, coords)
     elif kind in _MAPPINGS:
         put(b"mapping", str(len(value)))

@@ -70,9 +70,7 @@ def array_header(array: Array) -> dict[str, Any]:
     if array.dtype is None:
         codec: dict[str, Any] = {"name": "vlen-utf8", "configuration": {}}
     else:
-        codec = {"name": "bytes"} | (
-            {"configuration": {"endian": "little"}} if array.dtype.itemsize > 1 else {}
-        )
+        codec = {"name": "bytes"} | ({"configuration": {"endian": "little"}} if array.dtype.itemsize > 1 else {})
     return {
         "shape": list(array.shape),
         "data_type": "string" if array.dtype is None else array.dtype.name,
@@ -152,9 +150,7 @@ def examine(path: Path) -> Contents:
     names = {*grid, *sweep["coords"], *sweep["labels"]}
     # The records first: a block that is finished meanwhile is then not taken for one that lacks its chunks.
     records, _, bytes_records = _scan(path / RECORDS, set()) if _is_folder(path / RECORDS) else ({}, set(), 0)
-    _, folders, size = _scan(
-        path, {name for name in os.listdir(path) if name in names or beside_points(name)}
-    )
+    _, folders, size = _scan(path, {name for name in os.listdir(path) if name in names or beside_points(name)})
     files: dict[str, dict[str, int]] = {}
     for name in sorted(folders):
         listed, _, more = _scan(path / name, {"records"} if name == "status" else set())
@@ -215,9 +211,7 @@ def _check_labels(path: Path, sweep: Mapping[str, Any], arrays: Mapping[str, Arr
         sizes |= dict(zip(kind["dims"], kind["shape"], strict=True))
     for name in (*sweep["coords"], *sweep["labels"]):
         if arrays[name].shape != tuple(sizes.get(d, -1) for d in arrays[name].dims):
-            raise StoreError(
-                f"{path / name / 'zarr.json'} does not fit the sweep; restore it or give another name"
-            )
+            raise StoreError(f"{path / name / 'zarr.json'} does not fit the sweep; restore it or give another name")
 
 
 def _scan(folder: Path, allowed: set[str]) -> tuple[dict[str, int], set[str], int]:

@@ -179,9 +179,7 @@ class Header:
             name: {"dtype": kind.dtype, "dims": kind.dims, "shape": kind.shape, "attrs": plain(kind.attrs)}
             for name, kind in layout.variables.items()
         }
-        coords = {
-            name: {"dims": dims, "attrs": plain(attrs)} for name, (dims, _, attrs) in layout.coords.items()
-        }
+        coords = {name: {"dims": dims, "attrs": plain(attrs)} for name, (dims, _, attrs) in layout.coords.items()}
         sweep = {
             "format": FORMAT,
             "work": self.work,
@@ -203,9 +201,7 @@ def header_of(blocks: Blocks, about: Mapping[str, Any], work: str, work_version:
     values = {k: (tuple(map(str, c.dims)), c.values) for k, c in coords.items()}
     grid = fingerprint([blocks.columns, values])
     dims = dict(zip(blocks.dims, blocks.shape, strict=True))
-    return Header(
-        dict(about), work, work_version, digest, grid, dims, blocks.tile, tuple(sorted(coords)), coords
-    )
+    return Header(dict(about), work, work_version, digest, grid, dims, blocks.tile, tuple(sorted(coords)), coords)
 
 
 def read_sweep(path: Path, attrs: Mapping[str, Any]) -> dict[str, Any]:
@@ -293,9 +289,7 @@ def check_layout(blocks: Blocks, layout: Layout) -> None:
     taken_names = {*blocks.dims, *map(str, blocks.coords)}
     for name in (*layout.variables, *layout.coords):
         if name in taken_names or name in TABLE:
-            raise DynamicsError(
-                f"work gave a variable called {name!r}, which is a parameter or taken; rename it"
-            )
+            raise DynamicsError(f"work gave a variable called {name!r}, which is a parameter or taken; rename it")
     for name in (*taken_names, *layout.variables, *layout.coords):
         if not storable_name(name):
             raise DynamicsError(f"{shown(name)} cannot be the name of a stored variable; rename it")

@@ -106,9 +106,7 @@ def _check_file(path: Path, file: Any, size: int) -> None:
     import h5py
 
     if len(file) > _MOST_NAMES:
-        raise StoreError(
-            f"{path} holds {len(file):,} variables, at most {_MOST_NAMES:,} are read; give another name"
-        )
+        raise StoreError(f"{path} holds {len(file):,} variables, at most {_MOST_NAMES:,} are read; give another name")
     _check_attributes(path, file, size)
     total = 0
     for name in file:
@@ -169,6 +167,4 @@ def _check_attributes(path: Path, entry: Any, size: int) -> None:
 
 
 def _refused(path: Path, name: str, why: str) -> StoreError:
-    return StoreError(
-        f"{path} holds {shown(name, 80)}, {why}, which no result of tcpdynamics has; it is not opened"
-    )
+    return StoreError(f"{path} holds {shown(name, 80)}, {why}, which no result of tcpdynamics has; it is not opened")

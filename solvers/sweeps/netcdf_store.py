@@ -30,9 +30,7 @@ def open_netcdf_store(path: Path, blocks: Blocks, header: Header, retry: bool) -
     """`x.nc`; until it is there, `x.nc.parts`, a Zarr store."""
     # What a process that was killed at the very end left behind.
     shutil.rmtree(_gone(path), ignore_errors=True)
-    return (
-        NetCdfFile(path, blocks, header, retry) if path.exists() else NetCdfParts(path, blocks, header, retry)
-    )
+    return NetCdfFile(path, blocks, header, retry) if path.exists() else NetCdfParts(path, blocks, header, retry)
 
 
 class NetCdfFile:

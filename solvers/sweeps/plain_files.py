@@ -37,9 +37,7 @@ def local_path(store: str | Path) -> Path:
     if not isinstance(store, str | os.PathLike):
         raise StoreError(f"store must be the name of a folder or file, got {shown(store)}")
     if _ADDRESS.match(str(store)):
-        raise StoreError(
-            f"{shown(str(store))} is an address; give the name of a folder or file on this machine"
-        )
+        raise StoreError(f"{shown(str(store))} is an address; give the name of a folder or file on this machine")
     return Path(store)
 
 
@@ -59,9 +57,7 @@ def open_plain(path: Path, follow: bool = False) -> int:
         raise StoreError(f"{_name(path)} is missing; restore it or give another name") from None
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.EMLINK):
-            raise StoreError(
-                f"{_name(path)} is a link, and a store holds ordinary files only; remove it"
-            ) from None
+            raise StoreError(f"{_name(path)} is a link, and a store holds ordinary files only; remove it") from None
         raise StoreError(f"cannot read {_name(path)}: {error.strerror or error}") from None
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
@@ -69,9 +65,7 @@ def open_plain(path: Path, follow: bool = False) -> int:
     return handle
 
 
-def pieces(
-    path: Path, size: int | None = None, most: int | None = None, follow: bool = False
-) -> Iterator[bytes]:
+def pieces(path: Path, size: int | None = None, most: int | None = None, follow: bool = False) -> Iterator[bytes]:
     """The bytes of an ordinary file, some megabytes at a time.
 
     Parameters
@@ -95,9 +89,7 @@ def pieces(
         if size is not None and there != size:
             raise StoreError(f"{_name(path)} has {there:,} bytes, {size:,} are expected; restore it")
         if most is not None and there > most:
-            raise StoreError(
-                f"{_name(path)} has {there:,} bytes, at most {most:,} are allowed; give another name"
-            )
+            raise StoreError(f"{_name(path)} has {there:,} bytes, at most {most:,} are allowed; give another name")
         left = there
         while left:
             piece = os.read(handle, min(left, _PIECE))
@@ -186,11 +178,7 @@ def brief(error: BaseException) -> str:
 def remove_partial(folder: Path, name: str = "") -> None:
     """Remove what dead processes were writing in a folder, or of the file `name` in it."""
     with os.scandir(folder) as entries:
-        stale = [
-            e.path
-            for e in entries
-            if PARTIAL.fullmatch(e.name) and e.name[:-41] in (name, name or e.name[:-41])
-        ]
+        stale = [e.path for e in entries if PARTIAL.fullmatch(e.name) and e.name[:-41] in (name, name or e.name[:-41])]
     for path in stale:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)

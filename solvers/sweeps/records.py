@@ -98,9 +98,7 @@ def read_block(path: Path, seal: str, key: str, names: frozenset[str], points: i
     except (KeyError, TypeError, ValueError, AttributeError):
         whole = False
     if not whole:
-        raise StoreError(
-            f"{path} is damaged: it is no record of the block {key}; restore it or give another name"
-        )
+        raise StoreError(f"{path} is damaged: it is no record of the block {key}; restore it or give another name")
     return BlockRecord(codes, reasons, chunks)
 
 

@@ -24,9 +24,7 @@ _LISTED = 12
 Parameters = Callable[[], Mapping[str, str]]
 
 
-def check_same(
-    path: Path, attrs: Mapping[str, Any], header: Header, parameters: Parameters
-) -> dict[str, Any]:
+def check_same(path: Path, attrs: Mapping[str, Any], header: Header, parameters: Parameters) -> dict[str, Any]:
     """The description of the sweep in a store's `attrs`, if it is the sweep of `header`.
 
     Raises
@@ -121,9 +119,7 @@ def _said(value: Any) -> str:
     """A word of a header, as it stands in a sentence."""
     if not value:
         return "not given"
-    return (
-        value if isinstance(value, str) and len(value) <= 120 and value.isprintable() else shown(value, 120)
-    )
+    return value if isinstance(value, str) and len(value) <= 120 and value.isprintable() else shown(value, 120)
 
 
 # Parameters in words

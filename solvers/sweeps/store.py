@@ -79,8 +79,7 @@ class MemoryStore:
         """The results."""
         layout, dims = self.layout or Layout(), self.blocks.dims
         data: dict[str, Any] = {
-            name: ((*dims, *kind.dims), self._arrays[name], kind.attrs)
-            for name, kind in layout.variables.items()
+            name: ((*dims, *kind.dims), self._arrays[name], kind.attrs) for name, kind in layout.variables.items()
         }
         data["status"] = (dims, self._status, status_attrs())
         data |= failure_table(self.blocks, self._reasons.items())

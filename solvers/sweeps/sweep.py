@@ -143,9 +143,7 @@ def sweep(
         result = target.finish(getattr(work, "whole", None))
         if throw and "failure_reason" in result:
             reason = str(result.failure_reason.values[0])
-            raise DynamicsError(
-                f"an earlier run had points that failed: {reason}; retry=True tries them again"
-            )
+            raise DynamicsError(f"an earlier run had points that failed: {reason}; retry=True tries them again")
     finally:
         target.close()
     return result

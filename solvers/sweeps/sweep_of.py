@@ -75,15 +75,11 @@ class ProblemWork:
         if isinstance(result, xr.DataArray):
             result = result.to_dataset(name=result.name or name_of(self.solver).rpartition(".")[2])
         if not isinstance(result, xr.Dataset):
-            raise DynamicsError(
-                f"{name_of(self.solver)} must give an xarray object, got {type(result).__name__}"
-            )
+            raise DynamicsError(f"{name_of(self.solver)} must give an xarray object, got {type(result).__name__}")
         if "status" in result.coords:
             result = result.reset_coords("status")
         labels = {k: c.variable for k, c in result.coords.items() if c.dims and "point" not in c.dims}
-        return xr.Dataset(
-            {name: _at_points(v.variable, size) for name, v in result.data_vars.items()}, labels
-        )
+        return xr.Dataset({name: _at_points(v.variable, size) for name, v in result.data_vars.items()}, labels)
 
     def whole(self, result: xr.Dataset) -> dict[str, xr.Variable]:
         """What belongs to no point but follows from all of them: the boundary of a stability chart.
@@ -97,11 +93,7 @@ class ProblemWork:
 
         problem: Any = self.problem
         wanted: dict[str, Any] = {k: v for k, v in self.settings.items() if k in ("at", "tolerance")}
-        if (
-            "verdict" not in result
-            or not {"abscissa", "radius"} & {*result}
-            or not self.settings.get("trace", True)
-        ):
+        if "verdict" not in result or not {"abscissa", "radius"} & {*result} or not self.settings.get("trace", True):
             return {}
         try:
             return boundary_of(problem, result, **wanted)
@@ -172,9 +164,7 @@ def _states(problem: Any) -> int:
         if isinstance(problem, Dynamics):
             return max(1, len(problem.labels))
         first = {
-            f.name: v.isel({d: 0 for d in v.dims if d != "flow"}, drop=True)
-            if hasattr(v, "dims")
-            else np.ravel(v)[0]
+            f.name: v.isel({d: 0 for d in v.dims if d != "flow"}, drop=True) if hasattr(v, "dims") else np.ravel(v)[0]
             for f in dataclasses.fields(problem)
             if np.ndim(v := getattr(problem, f.name)) and f.init
         }

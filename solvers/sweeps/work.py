@@ -101,9 +101,7 @@ def run_block(work: Work, values: Mapping[str, NDArray[Any]], size: int) -> Outc
     return Outcome(layout, arrays, status, reasons)
 
 
-def _pieces(
-    work: Work, values: Mapping[str, NDArray[Any]], first: int, last: int
-) -> list[tuple[int, int, Any]]:
+def _pieces(work: Work, values: Mapping[str, NDArray[Any]], first: int, last: int) -> list[tuple[int, int, Any]]:
     try:
         # Copies: what `work` does to its arguments is not seen by the next attempt.
         return [(first, last, work({name: v[first:last].copy() for name, v in values.items()}))]
@@ -166,9 +164,7 @@ def _describe(answer: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         coords = {str(k): _parts(c) for k, c in answer.coords.items()}
         answer = {k: v.variable for k, v in answer.data_vars.items()}
     if not isinstance(answer, Mapping):
-        raise DynamicsError(
-            f"work must give a mapping of variables or a Dataset, got {type(answer).__name__}"
-        )
+        raise DynamicsError(f"work must give a mapping of variables or a Dataset, got {type(answer).__name__}")
     variables: dict[str, Any] = {}
     for name, value in answer.items():
         if isinstance(value, xr.DataArray | xr.Variable):
@@ -208,12 +204,8 @@ def check_alike(known: Layout, layout: Layout) -> None:
                 "others; give the same for all"
             )
     same = known.coords.keys() == layout.coords.keys() and all(
-        xr.DataArray(values, dims=dims).equals(
-            xr.DataArray(layout.coords[name][1], dims=layout.coords[name][0])
-        )
+        xr.DataArray(values, dims=dims).equals(xr.DataArray(layout.coords[name][1], dims=layout.coords[name][0]))
         for name, (dims, values, _) in known.coords.items()
     )
     if not same:
-        raise DynamicsError(
-            "work labelled a dimension differently for some points; give the same coordinates for all"
-        )
+        raise DynamicsError("work labelled a dimension differently for some points; give the same coordinates for all")

@@ -155,9 +155,7 @@ class ZarrStore:
         options: dict[str, Any] = {"consolidated": True, "zarr_format": 3, "decode_times": False}
         data: xr.Dataset = xr.open_zarr(self.path, chunks=None, **options)
         texts = [n for n, v in data.variables.items() if v.dtype.kind not in "biufc"]
-        data = data.assign(
-            {n: (data[n].dims, np.array(data[n].values.tolist()), data[n].attrs) for n in texts}
-        )
+        data = data.assign({n: (data[n].dims, np.array(data[n].values.tolist()), data[n].attrs) for n in texts})
         own = [*self.layout.variables, "status"]
         beside = (str(n) for n in data.data_vars if n not in own)
         return data[[*own, *(n for n in beside if beside_points(n))]]
@@ -183,9 +181,7 @@ class ZarrStore:
         contents = examine(folder)  # compares what was written as what is read
         root = in_bytes(group_header(attrs, contents.heads))
         if len(root) > MAX_JSON:
-            raise StoreError(
-                f"cannot write {self.path}: its header would have {len(root):,} bytes; shorten attributes"
-            )
+            raise StoreError(f"cannot write {self.path}: its header would have {len(root):,} bytes; shorten attributes")
         (folder / "zarr.json").write_bytes(root)
         (folder / RECORDS).mkdir()
         content, self._seal = records.sealed(records.FIRST, records.skeleton(folder, contents))
@@ -277,9 +273,7 @@ class ZarrStore:
             contents = examine(self.path)
             check_same(self.path, contents.attrs, self.header, self._parameters)
             self._seal = records.check_skeleton(self.path, contents)
-            coords = {
-                n: records.read_array(self.path, n, contents.arrays[n]) for n in contents.sweep["coords"]
-            }
+            coords = {n: records.read_array(self.path, n, contents.arrays[n]) for n in contents.sweep["coords"]}
             self.layout, self._contents = layout_of(contents.sweep, coords), contents
             with self._writing():
                 for folder in (self.path, self.path / RECORDS, *(self.path / n for n in contents.files)):
@@ -316,10 +310,7 @@ class ZarrStore:
         if damaged:
             named = ", ".join(damaged[:_NAMED]) + (", ..." if len(damaged) > _NAMED else "")
             some = "1 damaged block" if len(damaged) == 1 else f"{len(damaged):,} damaged blocks"
-            warnings.warn(
-                f"{self.path} has {some} of {self.blocks.count:,}, computed again now: {named}",
-                stacklevel=2,
-            )
+            warnings.warn(f"{self.path} has {some} of {self.blocks.count:,}, computed again now: {named}", stacklevel=2)
 
     def _forget_failures(self) -> None:
         for block in self._failed:

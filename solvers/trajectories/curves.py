@@ -70,9 +70,7 @@ class Curves:
 
     def within(self, low: Array, high: Array, points: Index, program: Program) -> tuple[Array, Array]:
         """Bounds (outputs, m) over spans of time."""
-        values: dict[str, Any] = {
-            k: v if np.ndim(v) == 0 else v[points] for k, v in self.system.grid.values.items()
-        }
+        values: dict[str, Any] = {k: v if np.ndim(v) == 0 else v[points] for k, v in self.system.grid.values.items()}
         values |= {k: v[points] for k, v in self.fixed.items()}
         return bounds(program, values | {TIME: Interval(low, high)}, low.size)
 
@@ -258,15 +256,11 @@ def _hides(
     within = np.minimum(0.02 * (b - a), 0.1 * SHORTEST * whole[p])
     first, last = a + within * np.isin(a, ends), b - within * np.isin(b, ends)
     with np.errstate(all="ignore"):
-        for row, values in zip(
-            largest, np.nan_to_num(np.maximum(np.abs(low), np.abs(high)), posinf=0), strict=True
-        ):
+        for row, values in zip(largest, np.nan_to_num(np.maximum(np.abs(low), np.abs(high)), posinf=0), strict=True):
             np.maximum.at(row, p, values)
         down, up = curves.within(first, last, p, curves.program)
         fall, rise = curves.within(first, last, p, slope)
-        reach = (
-            np.maximum(np.abs(fall), np.abs(rise)) * (b - a) / 2
-        )  # the mean value theorem, about the middle
+        reach = np.maximum(np.abs(fall), np.abs(rise)) * (b - a) / 2  # the mean value theorem, about the middle
         down, up = np.fmax(down, middle - reach), np.fmin(up, middle + reach)
         margin = (high - low) + HIDDEN * largest[:, p]
         clear = (down >= low - margin) & (up <= high + margin)
@@ -332,9 +326,7 @@ def resolve(
         samples = curves.at(t.ravel(), np.tile(p, order + 1)).reshape(-1, order + 1, p.size)
         with np.errstate(all="ignore"):
             series = np.einsum("kj,vjc->vkc", to_series, samples)
-            for row, values in zip(
-                largest, np.nan_to_num(np.abs(samples).max(axis=1), posinf=0), strict=True
-            ):
+            for row, values in zip(largest, np.nan_to_num(np.abs(samples).max(axis=1), posinf=0), strict=True):
                 np.maximum.at(row, p, values)
             size = np.abs(series).max(axis=1)
             allowed = np.maximum(relative * size, floor * largest[:, p]) + 1e-300
@@ -407,9 +399,7 @@ def _cell_of(p: Index, a: Array, b: Array, where: Index, when: Array) -> Index:
 
 def _without_rounding(series: Array, a: Array, b: Array, largest: Array) -> Array:
     """Terms up to the last that is more than rounding, of values or of times: others would be large as powers."""
-    steep = (np.arange(series.shape[1])[:, None] * np.abs(series)).sum(axis=1) * np.maximum(
-        np.abs(a), np.abs(b)
-    )
+    steep = (np.arange(series.shape[1])[:, None] * np.abs(series)).sum(axis=1) * np.maximum(np.abs(a), np.abs(b))
     rounding = np.fmax(ROUNDING * largest, ROUNDING * steep / (b - a))
     large = ~(np.abs(series) <= rounding[:, None])
     return np.where(np.maximum.accumulate(large[:, ::-1], axis=1)[:, ::-1], series, 0.0)

@@ -79,9 +79,7 @@ def _stops(
             f"what time drives changes at too many places in [0, {end:g}] to look at them all{here}: "
             f"more than {most:,} spans; give a max_step shorter than the narrowest change, or end earlier"
         )
-    inner = ~np.isin(
-        cells.low, begins
-    )  # where the functions themselves break, the kernel's switches find the place
+    inner = ~np.isin(cells.low, begins)  # where the functions themselves break, the kernel's switches find the place
     p, t = cells.points[inner] - first, cells.low[inner]
     count = np.bincount(p, minlength=points.size)
     out = np.full((int(count.max()), points.size), np.inf)
@@ -98,9 +96,7 @@ def _driven(system: System, order: int) -> Program:
     builder = Builder()
     steps = [builder.extend(program) for program in (system.rhs, system.outputs)]
     results = [
-        place[i]
-        for place, program in zip(steps, (system.rhs, system.outputs), strict=True)
-        for i in program.outputs
+        place[i] for place, program in zip(steps, (system.rhs, system.outputs), strict=True) for i in program.outputs
     ]
     whole = Program(tuple(builder.ops), tuple(results))
     ours: list[bool] = []
@@ -134,8 +130,5 @@ def _driven(system: System, order: int) -> Program:
         op = whole.ops[i]
         if i in switched or op.kind in ("step", "min", "max"):
             switched |= {op.a, op.b}
-    strict, degree = (
-        degrees(whole),
-        degrees(whole, wave=3.0),
-    )  # order 14 sees the fourth power of a wave at its zero
+    strict, degree = (degrees(whole), degrees(whole, wave=3.0))  # order 14 sees the fourth power of a wave at its zero
     return builder.build(sorted(i for i in terms if (strict if i in switched else degree)[i] > order))

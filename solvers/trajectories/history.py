@@ -47,9 +47,7 @@ class Past:
     levels: NDArray[np.int64]
 
 
-def past_polynomials(
-    system: System, names: tuple[str, ...], beginning: Array, lags: Array, order: int
-) -> Past:
+def past_polynomials(system: System, names: tuple[str, ...], beginning: Array, lags: Array, order: int) -> Past:
     """Taylor coefficients of states and outputs before time 0, over the longest delay of each point.
 
     The past is cut where the history, or an output of it, bends or jumps, and then until a polynomial follows it on
@@ -88,9 +86,7 @@ def past_polynomials(
     cells = resolve(curves, p, low, high, order, ROUGH, ROUNDING, MAX_PIECES, in_powers=True)
     _check(cells.series, cells.missed * ROUGH, cells.points, longest, order)
     hard = (cells.high == 0.0) | _is_among(cells.points, cells.high, where, when)
-    return _arranged(
-        cells.points, cells.low, cells.high, _powers(cells.series, cells.low, cells.high), hard, longest
-    )
+    return _arranged(cells.points, cells.low, cells.high, _powers(cells.series, cells.low, cells.high), hard, longest)
 
 
 def _program(system: System, history: Mapping[str, Any], names: tuple[str, ...]) -> Program:

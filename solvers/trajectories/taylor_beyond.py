@@ -30,7 +30,7 @@ from .taylor_operations import (
     TANH,
     any_larger,
     inner,
-)  # fmt: skip
+)
 from .taylor_steps import careful_length, length_of_guards
 
 #: An exponential of a larger number, or a tanh of half of it, may be lost beside what it stands with.
@@ -63,9 +63,7 @@ def _value_beyond(kind: Any, c: Any, a: Any, b: Any, W: Any, sizes: Any, nothing
     elif kind == MUL:
         nothing[c] = nothing[a] or nothing[b]
         value = 0.0 if nothing[c] else x * y
-        size = (
-            -np.inf if value == 0.0 and (sizes[a] == -np.inf or sizes[b] == -np.inf) else sizes[a] + sizes[b]
-        )
+        size = -np.inf if value == 0.0 and (sizes[a] == -np.inf or sizes[b] == -np.inf) else sizes[a] + sizes[b]
     elif kind == DIV:
         value, size = x / y, sizes[a] - sizes[b]
     elif kind == EXP:

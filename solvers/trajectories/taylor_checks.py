@@ -12,17 +12,7 @@ from typing import Any
 import numpy as np
 
 from . import taylor_lanes as of
-from .taylor_operations import (
-    LANES,
-    ROW,
-    add_rows,
-    call_at,
-    copy_row,
-    count_apart,
-    inner,
-    order_zero,
-    series_at,
-)
+from .taylor_operations import LANES, ROW, add_rows, call_at, copy_row, count_apart, inner, order_zero, series_at
 from .taylor_switches import ROUNDING, roundings
 
 #: Places of a step at which slopes are compared where the upper half of the terms vanishes; else one, its end.
@@ -61,7 +51,7 @@ def _vanishes(T: Any, slot: Any, order: Any, lane: Any) -> Any:
 @inner
 def _is_blind(lanes: Any, lane: Any) -> Any:
     """Whether the upper half of a series that moves has no term: of a state, or of a value that is watched."""
-    T, states, rhs, watched, order = of.T(lanes), of.states(lanes), of.rhs(lanes), of.watched(lanes), lanes.order
+    T, states, rhs, watched, order = (of.T(lanes), of.states(lanes), of.rhs(lanes), of.watched(lanes), lanes.order)
     for i in range(states.shape[0]):
         if of.moves(lanes)[rhs[i]] and _vanishes(T, states[i], order, lane):
             at_rest = lanes.clock < 0
@@ -121,16 +111,14 @@ def _disagrees(lanes: Any, lane: Any) -> Any:
     state that is zero and whose series stays so has no size: the step is then a small share of the first one, after
     which the state is not zero any more.
     """
-    T, E, states, watched, work = of.T(lanes), of.E(lanes), of.states(lanes), of.watched(lanes), of.checks(lanes)
+    T, E, states, watched, work = (of.T(lanes), of.E(lanes), of.states(lanes), of.watched(lanes), of.checks(lanes))
     n, length, first = states.shape[0], of.lengths(lanes)[lane], of.rows(lanes)[3, lane]
     for i in range(n + watched.shape[0]):
         s = states[i] if i < n else watched[i - n]
         scale = abs(T[s, 0, lane]) + length * work[SLOPE, i, lane]
         if n <= i < n + lanes.of_switches:
             scale = max(scale, E[s, lane])
-        apart = (
-            max(work[APART, i, lane] - work[BLUR, i, lane], 0.0) if work[APART, i, lane] < np.inf else np.inf
-        )
+        apart = max(work[APART, i, lane] - work[BLUR, i, lane], 0.0) if work[APART, i, lane] < np.inf else np.inf
         if i < n and scale == 0.0 and apart < np.inf and length <= FIRST_SHARE * first:
             continue
         if not apart * (length if i < n else 1.0) <= AGREEMENT * (lanes.atol + lanes.rtol * scale) + FLOOR:
@@ -161,9 +149,7 @@ def _note_roundings(lanes: Any) -> None:
         if clock >= 0:
             R[clock, lane] = abs(V[clock, 0, lane])
         for d in range(delayed.shape[0]):
-            blur = (
-                450.0 * max(1.0, abs(V[clock, 0, lane]) if clock >= 0 else 1.0) * abs(T[delayed[d], 1, lane])
-            )
+            blur = 450.0 * max(1.0, abs(V[clock, 0, lane]) if clock >= 0 else 1.0) * abs(T[delayed[d], 1, lane])
             R[delayed[d], lane] = _terms(T, delayed[d], order, rows[0, lane], lane, 0) + blur
     roundings(of.code0(lanes), V, R)
     roundings(of.code1(lanes), V, R)

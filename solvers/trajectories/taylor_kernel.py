@@ -200,9 +200,9 @@ def _choose_lengths(lanes: Any) -> None:
 def _take_steps(lanes: Any) -> None:
     """Decide each lane's step `h`, record what it passes, and end the trajectories that have arrived or failed."""
     running, h, now, carry = of.running(lanes), of.h(lanes), of.now(lanes), of.carry(lanes)
-    lengths, asked, by_terms, stride = of.lengths(lanes), of.asked(lanes), of.by_terms(lanes), of.stride(lanes)
+    lengths, asked, by_terms, stride = (of.lengths(lanes), of.asked(lanes), of.by_terms(lanes), of.stride(lanes))
     stuck, steps, times, next_time = of.stuck(lanes), of.steps(lanes), of.times(lanes), of.next_time(lanes)
-    trajectory, taken, guards, flips = of.trajectory(lanes), of.taken(lanes), of.guards(lanes), of.flips(lanes)
+    trajectory, taken, guards, flips = (of.trajectory(lanes), of.taken(lanes), of.guards(lanes), of.flips(lanes))
     reach, final = of.reach(lanes), times[times.shape[0] - 1]
     for lane in range(LANES):
         h[lane] = 0.0

@@ -184,7 +184,7 @@ def series_at(typing: Any, value: Any, slope: Any, series: Any, at: Any, order: 
 @intrinsic
 def count_apart(
     typing: Any, count: Any, x: Any, y: Any, by: Any, size: Any, slope: Any, at: Any, top: Any, atol: Any, rtol: Any
-) -> Any:  # fmt: skip
+) -> Any:
     """Add 1 to lanes where |x - y| by > atol + rtol (size + at |slope|), or where `top` is zero; rows by address."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -197,16 +197,12 @@ def count_apart(
             floor = builder.insert_element(floor, args[8], ir.Constant(ir.IntType(32), i))
             share = builder.insert_element(share, args[9], ir.Constant(ir.IntType(32), i))
         apart = builder.fmul(builder.call(positive, [builder.fsub(x, y)]), by)
-        scale = builder.fadd(
-            builder.call(positive, [size]), builder.fmul(at, builder.call(positive, [slope]))
-        )
+        scale = builder.fadd(builder.call(positive, [size]), builder.fmul(at, builder.call(positive, [slope])))
         near = builder.fcmp_ordered("<=", apart, builder.fadd(floor, builder.fmul(share, scale)))
         full = builder.fcmp_unordered("!=", top, ir.Constant(_VECTOR, [0.0] * LANES))
         counted = builder.load(_pointer(builder, args[0]), align=8)
         more = builder.fadd(counted, ir.Constant(_VECTOR, [1.0] * LANES))
-        builder.store(
-            builder.select(builder.and_(near, full), counted, more), _pointer(builder, args[0]), align=8
-        )
+        builder.store(builder.select(builder.and_(near, full), counted, more), _pointer(builder, args[0]), align=8)
         return context.get_dummy_value()
 
     return types.void(*[types.intp] * 8, types.float64, types.float64), generate

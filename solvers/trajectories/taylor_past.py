@@ -51,7 +51,7 @@ def fill_past(lanes: Any, lane: Any, m: Any) -> None:
     """The delays of trajectory m, and its past before it begins."""
     lags, pointer, newest, all_lags = of.lags(lanes), of.pointer(lanes), of.newest(lanes), of.all_lags(lanes)
     H, history, edges, ends_in = of.H(lanes), of.history(lanes), of.edges(lanes), of.ends_in(lanes)
-    begins, lengths, radii, valid = of.begins(lanes), of.piece_lengths(lanes), of.radii(lanes), of.valid(lanes)
+    begins, lengths, radii, valid = (of.begins(lanes), of.piece_lengths(lanes), of.radii(lanes), of.valid(lanes))
     for d in range(lags.shape[0]):
         lags[d, lane], pointer[d, lane] = all_lags[d, m], 0
     column = min(m, history.shape[3] - 1)
@@ -131,7 +131,12 @@ def _read_past(lanes: Any, lane: Any, d: Any) -> None:
     """Delayed value d of one lane: its piece of the past, how far back that began (`shift`), and how far it holds."""
     begins, radii, behind = of.begins(lanes), of.radii(lanes), of.behind(lanes)
     newest, pointer, reach, shift = of.newest(lanes), of.pointer(lanes), of.reach(lanes), of.shift(lanes)
-    reach_back, mask, lag, now = of.reach_back(lanes), lanes.capacity - 1, of.lags(lanes)[d, lane], of.now(lanes)[lane]
+    reach_back, mask, lag, now = (
+        of.reach_back(lanes),
+        lanes.capacity - 1,
+        of.lags(lanes)[d, lane],
+        of.now(lanes)[lane],
+    )
     s = now - lag
     near = 1e-13 * max(1.0, abs(now))
     at = pointer[d, lane]

@@ -27,7 +27,7 @@ from .taylor_operations import (
     TANH,
     inner,
     value_at,
-)  # fmt: skip
+)
 
 #: Rounding errors of a switch's argument are below this many times what `roundings` adds up.
 ROUNDING = 8 * 2.0**-52

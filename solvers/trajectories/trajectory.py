@@ -162,9 +162,7 @@ def trajectory(
         settings["max_step"] = longest
     data = to_variables(system, system.labels, values[:n], "time")
     data |= to_variables(system, list(dynamics.outputs), values[n:], "time")
-    coords = system.grid.coords | {
-        "time": ("time", ticks, {"units": dynamics.time_units, "long_name": "time"})
-    }
+    coords = system.grid.coords | {"time": ("time", ticks, {"units": dynamics.time_units, "long_name": "time"})}
     data["status"] = status_variable(system.grid, status)
     return as_dataset(data, coords, provenance(dynamics, "trajectory", **settings))
 
@@ -226,9 +224,7 @@ def _check_max_step(max_step: float | None) -> float:
         return math.inf
     longest = as_float(max_step)
     if not longest > 0 or not is_float(max_step):
-        raise DomainError(
-            f"max_step must be a number above 0, in the problem's unit of time, got {shown(max_step)}"
-        )
+        raise DomainError(f"max_step must be a number above 0, in the problem's unit of time, got {shown(max_step)}")
     return longest
 
 
@@ -256,9 +252,7 @@ def _check_times(times: ArrayLike, problem: Dynamics) -> Array:
         if not (np.isfinite(part).all() and part[0] >= 0 and (np.diff(part) > 0).all()):
             raise DomainError("times must be finite, >= 0 and increasing; the motion begins at 0")
         if isinstance(problem, Map) and (part != np.round(part)).any():
-            raise DomainError(
-                f"times of a map must be whole numbers of steps, got {digits(part[part % 1 != 0][0])}"
-            )
+            raise DomainError(f"times of a map must be whole numbers of steps, got {digits(part[part % 1 != 0][0])}")
     return ticks
 
 
@@ -372,9 +366,7 @@ def _integrate(task: _Task, method: str) -> None:
         _outputs_of_states(task)
     short = np.flatnonzero(task.status == Status.STEPS)
     if short.size and method != "radau":
-        task.status[short[is_stiff(system, short, ends[:, short])]] = (
-            Status.STIFF if plain else Status.STIFF_SWITCHED
-        )
+        task.status[short[is_stiff(system, short, ends[:, short])]] = Status.STIFF if plain else Status.STIFF_SWITCHED
 
 
 def _from_series(system: System) -> NDArray[np.bool_]:
@@ -382,9 +374,7 @@ def _from_series(system: System) -> NDArray[np.bool_]:
     builder = Builder()
     place = builder.extend(system.outputs)
     programs = [builder.build([place[i]]) for i in system.outputs.outputs]
-    kept = [
-        any(op.kind == "step" or op.value in system.delayed for op in program.ops) for program in programs
-    ]
+    kept = [any(op.kind == "step" or op.value in system.delayed for op in program.ops) for program in programs]
     return np.array(kept, dtype=bool)
 
 
@@ -514,17 +504,12 @@ def _by_taylor(task: _Task) -> Array:
         piece = LANES * tape.past.size * (order + 1) * 8 * min(processors(), max(1, short.size // LANES))
         if short.size and capacity > room and capacity * piece < 2**31:
             run(short, capacity)
-    codes[codes == taylor_steps.SLIDES], codes[codes == taylor_steps.SINGULAR] = (
-        Status.SLIDES,
-        Status.SINGULAR,
-    )
+    codes[codes == taylor_steps.SLIDES], codes[codes == taylor_steps.SINGULAR] = (Status.SLIDES, Status.SINGULAR)
     task.status[:] = codes
     return ends
 
 
-def in_threads(
-    work: Callable[[int, int], None], bounds: Sequence[int], workers: int, stop: NDArray[np.int64]
-) -> None:
+def in_threads(work: Callable[[int, int], None], bounds: Sequence[int], workers: int, stop: NDArray[np.int64]) -> None:
     """`work(low, high)` for neighbouring bounds; an interrupt makes `stop` 1 and ends once each thread heeds it."""
     pool = ThreadPoolExecutor(workers)
     try:

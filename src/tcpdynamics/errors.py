@@ -197,16 +197,12 @@ def real(
     if not (math.isfinite(number) and low <= number <= high) or (above and number == low):
         bound = f"lie in {'(' if above else '['}{low:g}, {high:g}]"
         if high == math.inf:
-            bound = (
-                f"be finite and {'>' if above else '>='} {low:g}" if low > -math.inf else "be a finite number"
-            )
+            bound = f"be finite and {'>' if above else '>='} {low:g}" if low > -math.inf else "be a finite number"
         raise error(f"{name} must {bound}, got {shown(value)}")
     return number
 
 
-def whole(
-    name: str, value: Any, low: int, high: int | None = None, *, error: type[Exception] = DomainError
-) -> int:
+def whole(name: str, value: Any, low: int, high: int | None = None, *, error: type[Exception] = DomainError) -> int:
     """A whole number >= low, and <= high where there is such a bound.
 
     Examples
@@ -286,9 +282,7 @@ def suggestion(word: str, names: Iterable[str]) -> str:
     ''
     """
     known = list(names)
-    close = [name for name in known if name.lower() == word.lower()] or get_close_matches(
-        word[:MAX_NAME], known, 1
-    )
+    close = [name for name in known if name.lower() == word.lower()] or get_close_matches(word[:MAX_NAME], known, 1)
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 

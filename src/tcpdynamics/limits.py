@@ -69,9 +69,7 @@ def check_work(what: str, operations: float, advice: str) -> None:
             f"at most {SWEEP * bound:.2g} are allowed in a sweep; {advice}"
         )
     if not operations <= bound:
-        raise LimitError(
-            f"{what} need about {operations:.2g} operations, at most {bound:.2g} are allowed; {advice}"
-        )
+        raise LimitError(f"{what} need about {operations:.2g} operations, at most {bound:.2g} are allowed; {advice}")
 
 
 def check_memory(what: str, size: float, advice: str) -> None:
@@ -88,8 +86,7 @@ def check_memory(what: str, size: float, advice: str) -> None:
     bound = _bound("TCPDYNAMICS_MAX_MEMORY", MAX_MEMORY)
     if not size <= bound:
         raise LimitError(
-            f"{what} need about {_gigabytes(size)} GB of memory, "
-            f"at most {_gigabytes(bound)} GB are allowed; {advice}"
+            f"{what} need about {_gigabytes(size)} GB of memory, at most {_gigabytes(bound)} GB are allowed; {advice}"
         )
 
 

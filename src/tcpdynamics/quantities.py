@@ -162,9 +162,7 @@ def _read(text: str, most: int) -> tuple[list[Fraction], int | None]:
     if count.denominator != 1 or count < 1:
         raise RangeError(f"the count in {shown(text)} must be a whole number >= 1, got {parts[2].strip()}")
     if count > most:
-        raise RangeError(
-            f"{int(count):,} points asked for, at most {most:,} are allowed here; use fewer points"
-        )
+        raise RangeError(f"{int(count):,} points asked for, at most {most:,} are allowed here; use fewer points")
     if count == 1:
         if start != stop:
             raise RangeError(
@@ -260,9 +258,7 @@ def check_packet_size(text: str) -> None:
     except ScenarioError as error:
         raise RangeError(bare(error, 400)) from None
     if not (size > 0 and math.isfinite(size)):
-        raise RangeError(
-            f"`packet_size` must be a finite number of bytes > 0, got {bare(text)}; give such as 1500B"
-        )
+        raise RangeError(f"`packet_size` must be a finite number of bytes > 0, got {bare(text)}; give such as 1500B")
 
 
 def only_number(label: str, text: str, unit: str = "1") -> float:
@@ -295,9 +291,7 @@ def _in_unit(label: str, text: str, unit: str, packet_size: str | None) -> str:
         if unit == "packet/s" and suffix in TABLES["bit/s"]:
             if not packet_size:
                 counts = "round trip" if packet_size == "" else "second"
-                missing = (
-                    "`base_rtt` and `packet_size`" if packet_size == "" else "`packet_size`, such as 1500B"
-                )
+                missing = "`base_rtt` and `packet_size`" if packet_size == "" else "`packet_size`, such as 1500B"
                 raise RangeError(f"{label} counts packets per {counts}: to give {bare(word)}, add {missing}")
             return repr(quantity(word, "bit/s", label) / (8 * quantity(packet_size, "B", "`packet_size`")))
     except ScenarioError as error:

@@ -84,9 +84,7 @@ def running() -> Iterator[tuple[str, subprocess.Popen[str]]]:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     command = [sys.executable, "-m", "tcpdynamics", "explore", "--port", str(port)]
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONUNBUFFERED": "1"}
-    )
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONUNBUFFERED": "1"})
     assert process.stdout is not None and str(port) in process.stdout.readline()
     address = f"http://127.0.0.1:{port}"
     wait_for(address)

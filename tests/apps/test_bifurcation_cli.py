@@ -61,10 +61,7 @@ def test_the_published_gains_cycle(answer):
 
 def test_two_ranges_are_counted(answer):
     text = answer("bifurcation", "logistic-map", "--epsilon", "1.9,2.2", "--capacity", "10,50,100")
-    assert [line.split(maxsplit=1) for line in text.splitlines()[2:]] == [
-        ["3", "equilibrium"],
-        ["3", "period 2"],
-    ]
+    assert [line.split(maxsplit=1) for line in text.splitlines()[2:]] == [["3", "equilibrium"], ["3", "period 2"]]
 
 
 def test_files(answer, tmp_path):
@@ -102,7 +99,7 @@ def test_files(answer, tmp_path):
         (["logistic-map", "--epsilon", "1:2:4", "--lyapunov", "--output", "x.zarr"], "--lyapunov"),
         (["lotka-volterra-map", "--gamma", "0,1.5"], "--gamma must lie in [0, 1)"),
     ],
-)  # fmt: skip
+)
 def test_refusals(refused, tmp_path, monkeypatch, words, says):
     monkeypatch.chdir(tmp_path)
     assert says in refused("bifurcation", *words)

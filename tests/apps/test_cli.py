@@ -36,11 +36,7 @@ def answer(*words: str) -> str:
 def test_table_has_one_row_a_loss_rate_and_the_published_numbers() -> None:
     lines = answer("stationary", "sub-packet", "--loss", "0.05:0.45:9").splitlines()
     header, rows = lines[-10].split("  "), [line.split() for line in lines[-9:]]
-    assert [h.strip() for h in header if h.strip()] == [
-        "loss",
-        *(f"{n} sent" for n in range(7)),
-        "packets/RTT",
-    ]
+    assert [h.strip() for h in header if h.strip()] == ["loss", *(f"{n} sent" for n in range(7)), "packets/RTT"]
     assert [float(r[0]) for r in rows] == [0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45]
     assert rows[1][1:] == ["0.2721", "0.1183", "0.1597", "0.1601", "0.1167", "0.0766", "0.0965", "2.3471"]
     for row in rows:
@@ -74,10 +70,7 @@ def test_exact_json_gives_rationals_that_agree_with_floats() -> None:
 
 def test_exact_model_takes_cap_and_collapse_and_losses_beyond_one_half() -> None:
     words = ("stationary", "sub-packet", "--model", "exact", "--loss", "0.6", "--json")
-    default, deep = (
-        json.loads(answer(*words)),
-        json.loads(answer(*words, "--backoff-cap", "5", "--collapse", "1")),
-    )
+    default, deep = (json.loads(answer(*words)), json.loads(answer(*words, "--backoff-cap", "5", "--collapse", "1")))
     assert round(default["sent"][0][0], 4) == 0.9842
     assert deep["sent"][0][0] < default["sent"][0][0]
     assert (default["parameters"]["backoff_cap"], default["parameters"]["collapse"]) == (6, 3)
@@ -112,9 +105,7 @@ def test_output_is_netcdf_that_can_be_run_again(tmp_path: Path) -> None:
         (["--loss", "0.1", "--los", "0.2"], "Did you mean"),
     ],
 )
-def test_mistakes_are_one_sentence_and_exit_code_2(
-    words: list[str], says: str, refused: Callable[..., str]
-) -> None:
+def test_mistakes_are_one_sentence_and_exit_code_2(words: list[str], says: str, refused: Callable[..., str]) -> None:
     assert says in refused("stationary", "sub-packet", *words)
 
 
@@ -171,9 +162,7 @@ def test_simulate_repeats_itself_and_replications_have_intervals(tmp_path: Path)
         (None, "cannot read"),
     ],
 )
-def test_simulate_refuses_by_name(
-    tmp_path: Path, text: str | None, says: str, refused: Callable[..., str]
-) -> None:
+def test_simulate_refuses_by_name(tmp_path: Path, text: str | None, says: str, refused: Callable[..., str]) -> None:
     path = tmp_path / "bad.toml"
     if text is not None:
         path.write_text(text)

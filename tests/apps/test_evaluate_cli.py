@@ -32,9 +32,7 @@ def test_json_and_a_file(tmp_path):
     assert done.exit_code == 0
     with xr.open_dataset(path) as result:
         assert result.finished.values == pytest.approx(expected)
-    assert (
-        run("leap-timeout", "--data-loss", "0.1", "--ack-loss", "0.1", "--output", str(path)).exit_code != 0
-    )
+    assert run("leap-timeout", "--data-loss", "0.1", "--ack-loss", "0.1", "--output", str(path)).exit_code != 0
 
 
 def test_help_and_refusals():

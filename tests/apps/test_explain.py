@@ -58,17 +58,9 @@ def test_a_sweep_that_is_begun(tmp_path: Path, name: str) -> None:
     assert (found.blocks, found.blocks_done, found.resumable) == (4, 3, True)
     assert found.dims == {"epsilon": 4, "delay": 5}
     assert found.reasons == {"ValueError: too late": 3, "the iteration did not converge": 3}
-    assert found.parameters == {
-        "epsilon": "0.1 to 0.4, 4 values", "delay": "0 to 2, 5 values [RTT]", "gamma": "0.5",
-    }  # fmt: skip
+    assert found.parameters == {"epsilon": "0.1 to 0.4, 4 values", "delay": "0 to 2, 5 values [RTT]", "gamma": "0.5"}
     text = run(str(tmp_path / name)).output
-    for part in (
-        "resume it: 5 points are missing",
-        "Logistic",
-        "spectral_abscissa",
-        "epsilon 4 x delay 5",
-        "75.0 %",
-    ):
+    for part in ("resume it: 5 points are missing", "Logistic", "spectral_abscissa", "epsilon 4 x delay 5", "75.0 %"):
         assert part in text
     assert "abscissa (epsilon, delay) [1/RTT] spectral abscissa" in text
     as_json = json.loads(run(str(tmp_path / name), "--json").output)
@@ -145,44 +137,23 @@ LOGISTIC = ("logistic", "--epsilon", "1:2:3", "--delay", "0.5")
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (
-            SMALL,
-            (
-                "scenario    single_flow (tcpdynamics ",
-                "command     simulate",
-                "runs        1",
-                "duration = 20.0",
-            ),
-        ),
+        (SMALL, ("scenario    single_flow (tcpdynamics ", "command     simulate", "runs        1", "duration = 20.0")),
         (
             (*SMALL, "--replications", "3"),
-            (
-                "scenario    single_flow",
-                "command     simulate",
-                "runs        3",
-                "goodput (replication, flow)",
-            ),
+            ("scenario    single_flow", "command     simulate", "runs        3", "goodput (replication, flow)"),
         ),
         (
             ("validate", "misra", "--quick"),
             ("comparison  MisraVsLinearisation (tcpdynamics ", "command     validate", "horizon = 25"),
         ),
         (("stationary", "sub-packet", "--loss", "0.1,0.2"), ("SubPacketFull", "stationary", "points      2")),
-        (
-            ("stability", *LOGISTIC),
-            ("model ", "stability_chart", "points      3", "epsilon = 1 to 2, 3 values"),
-        ),
+        (("stability", *LOGISTIC), ("model ", "stability_chart", "points      3", "epsilon = 1 to 2, 3 values")),
         (("stability", "logistic", "--epsilon", "1"), ("model       Logistic", "settling_time")),
         (("trajectory", *LOGISTIC, "--until", "5"), ("model ", "trajectory", "points      3")),
-        (
-            ("bifurcation", "logistic-map", "--epsilon", "1.8:2.4:3"),
-            ("LogisticMap", "bifurcation", "points      3"),
-        ),
+        (("bifurcation", "logistic-map", "--epsilon", "1.8:2.4:3"), ("LogisticMap", "bifurcation", "points      3")),
     ],
 )
-def test_every_command_s_file_is_explained(
-    tmp_path: Path, words: tuple[str, ...], says: tuple[str, ...]
-) -> None:
+def test_every_command_s_file_is_explained(tmp_path: Path, words: tuple[str, ...], says: tuple[str, ...]) -> None:
     path = str(tmp_path / "x.nc")
     done = CliRunner().invoke(cli, [*words, "--output", path], catch_exceptions=False)
     assert done.exit_code == 0, done.output
@@ -203,13 +174,7 @@ def test_a_scenario_s_header_that_is_damaged_is_one_sentence(tmp_path: Path, att
 
 def test_names_in_a_stranger_s_scenario_are_printed_plainly(tmp_path: Path) -> None:
     ugly = "\x1b[2J" + "x" * 5000
-    attrs = {
-        "name": ugly,
-        "scenario": json.dumps({ugly: ugly}),
-        "what_you_ran": "{}",
-        "version": ugly,
-        "warning": ugly,
-    }
+    attrs = {"name": ugly, "scenario": json.dumps({ugly: ugly}), "what_you_ran": "{}", "version": ugly, "warning": ugly}
     xr.Dataset({"y": 1.0}, attrs=attrs).to_netcdf(tmp_path / "x.nc", engine="h5netcdf")
     text = run(str(tmp_path / "x.nc")).output
     assert "\x1b" not in text and max(map(len, text.splitlines())) < 1000

@@ -76,9 +76,7 @@ def test_a_legend_has_values_only_while_something_is_pointed_at(tab: Page, files
 
 
 @pytest.mark.parametrize("slug", PAGES)
-def test_a_link_opens_the_same_picture_in_a_fresh_browser(
-    tab: Page, other: Page, server: str, slug: str
-) -> None:
+def test_a_link_opens_the_same_picture_in_a_fresh_browser(tab: Page, other: Page, server: str, slug: str) -> None:
     opened(tab, f"{server}/{slug}")
     for choice in (c for c in pages()[slug].controls if isinstance(c, Choice)):
         tab.get_by_label(choice.meaning).select_option(choice.choices[-1])
@@ -186,12 +184,7 @@ def test_printed_indices_are_the_librarys(flows: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "words",
-    [
-        {},
-        {"reading": "integrating-delayed", "delay": 3.0, "phi": 0.3, "psi": 0.1},
-        {"reading": "measured-rtt"},
-    ],
+    "words", [{}, {"reading": "integrating-delayed", "delay": 3.0, "phi": 0.3, "psi": 0.1}, {"reading": "measured-rtt"}]
 )
 def test_commands_in_the_page_are_the_librarys(tab: Page, server: str, words: dict[str, Any]) -> None:
     page = pages()["t-refwa"]
@@ -202,9 +195,7 @@ def test_commands_in_the_page_are_the_librarys(tab: Page, server: str, words: di
         np.testing.assert_allclose(shown, quantity.values, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize(
-    "slug", [p.slug for p in pages().values() if any(isinstance(c, Choice) for c in p.controls)]
-)
+@pytest.mark.parametrize("slug", [p.slug for p in pages().values() if any(isinstance(c, Choice) for c in p.controls)])
 def test_a_choice_stands_in_the_address_by_its_word(tab: Page, server: str, slug: str) -> None:
     choice = next(c for c in pages()[slug].controls if isinstance(c, Choice))
     opened(tab, f"{server}/{slug}")

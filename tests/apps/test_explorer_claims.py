@@ -140,9 +140,7 @@ def test_from_disk_every_verdict_is_there(tab: Page, files: Path) -> None:
     assert rows(tab) == [name for name in CLAIMS if RECORDED[name]["verdict"] == "holds"]
     tab.locator("#filter-verdict").select_option("all")
     verdicts = tab.locator(".verdict").all_inner_texts()
-    colours = tab.locator(".verdict").evaluate_all(
-        "(all) => all.map((v) => getComputedStyle(v).backgroundColor)"
-    )
+    colours = tab.locator(".verdict").evaluate_all("(all) => all.map((v) => getComputedStyle(v).backgroundColor)")
     pairs = set(zip(verdicts, colours, strict=True))
     assert {v for v, _ in pairs} <= set(VERDICTS) and len({c for _, c in pairs}) == len(pairs)
 

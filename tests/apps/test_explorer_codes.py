@@ -50,7 +50,8 @@ DRAWN: dict[str, tuple[dict[str, Any], ...]] = {
         {"source": "users-on-a-link", "users": 150.0, "buffer": 40.0, "stages": 2.0, "collapse": 1.0},
     ),
     "retransmission-priority": (
-        {"share": 0.31, "slice": 23.0, "collapse": 2.0}, {"base_timeout": 5.0, "backoff_cap": 7.0},
+        {"share": 0.31, "slice": 23.0, "collapse": 2.0},
+        {"base_timeout": 5.0, "backoff_cap": 7.0},
     ),
     "lotka-volterra": (
         {"reading": "map", "epsilon": 1.37, "gamma": 0.61, "flows": 4.0, "leaves": 41.0},
@@ -74,18 +75,13 @@ DRAWN: dict[str, tuple[dict[str, Any], ...]] = {
         {"marking": "drop-tail", "flows": 71.0, "base_rtt": 0.222, "end": 41.0},
     ),
     "high-speed": (
-        {"loss": 5.87e-06, "a": 0.019, "b": 0.37, "end": 816.0}, {"loss": 0.000258, "a": 0.0228, "b": 0.205},
+        {"loss": 5.87e-06, "a": 0.019, "b": 0.37, "end": 816.0},
+        {"loss": 0.000258, "a": 0.0228, "b": 0.205},
     ),
-    "leap": (
-        {"data_loss": 0.2, "ack_loss": 0.31, "window": 3.0}, {"data_loss": 0.05, "window": 7.0, "density": 4.2},
-    ),
-    "mtcp": (
-        {"routes": 3.0, "ack_loss": 0.31, "alpha": 0.7}, {"loss": 0.1, "window_limit": 5.0, "asymmetry": -0.07},
-    ),
-    "fairness": (
-        {"flows": 3.0, "x1": 5.28, "x2": 6.21, "x3": 3.25}, {"flows": 8.0, "x2": 0.07, "x7": 9.31},
-    ),
-}  # fmt: skip
+    "leap": ({"data_loss": 0.2, "ack_loss": 0.31, "window": 3.0}, {"data_loss": 0.05, "window": 7.0, "density": 4.2}),
+    "mtcp": ({"routes": 3.0, "ack_loss": 0.31, "alpha": 0.7}, {"loss": 0.1, "window_limit": 5.0, "asymmetry": -0.07}),
+    "fairness": ({"flows": 3.0, "x1": 5.28, "x2": 6.21, "x3": 3.25}, {"flows": 8.0, "x2": 0.07, "x7": 9.31}),
+}
 POINTS = [(slug, words) for slug, drawn in DRAWN.items() for words in ({}, *drawn)]
 #: The page integrates to 1e-7 of each step, and rounds boundaries to six decimals.
 CLOSE = 1e-6
@@ -182,15 +178,7 @@ def kept(tab: Page, name: str) -> Any:
 def test_images_have_the_words_and_the_mark_of_the_picture(tab: Page, files: Path) -> None:
     opened(tab, (files / "sub-packet.html").as_uri() + "#loss=0.2")
     axis = kept(tab, "lengths")["layout"]["xaxis"]
-    assert axis["ticktext"] == ["1", "3", "7", "15", "31", "63", "127"] and axis["tickvals"] == [
-        1,
-        2,
-        3,
-        4,
-        5,
-        6,
-        7,
-    ]
+    assert axis["ticktext"] == ["1", "3", "7", "15", "31", "63", "127"] and axis["tickvals"] == [1, 2, 3, 4, 5, 6, 7]
     (mark,) = kept(tab, "goodput")["layout"]["shapes"]
     assert mark["x0"] == mark["x1"] == 0.2
     opened(tab, (files / "fairness.html").as_uri())
@@ -246,8 +234,7 @@ TEXTS = [
 def test_texts_are_numbers_alike_in_served_and_exported_pages(tab: Page, files: Path) -> None:
     opened(tab, (files / "fairness.html").as_uri())
     read = tab.evaluate(
-        "(texts) => texts.map((one) => explorer.number(...one)).map((x) => (Number.isFinite(x) ? x : null))",
-        TEXTS,
+        "(texts) => texts.map((one) => explorer.number(...one)).map((x) => (Number.isFinite(x) ? x : null))", TEXTS
     )
     for (text, unit), x in zip(TEXTS, read, strict=True):
         try:
@@ -277,10 +264,7 @@ def test_a_long_table_says_that_it_ends(tab: Page, files: Path) -> None:
 
 
 def test_an_exported_page_says_what_it_lacks(tab: Page, files: Path) -> None:
-    for slug, words in (
-        ("lotka-volterra", "exact roots for unequal access links"),
-        ("sub-packet", "exact rationals"),
-    ):
+    for slug, words in (("lotka-volterra", "exact roots for unequal access links"), ("sub-packet", "exact rationals")):
         opened(tab, (files / f"{slug}.html").as_uri())
         said = tab.get_by_text("This page opens from disk").inner_text()
         assert words in said and "The code of each picture" in said
@@ -289,10 +273,5 @@ def test_an_exported_page_says_what_it_lacks(tab: Page, files: Path) -> None:
 def test_the_models_own_results_reach_as_far_as_the_curves() -> None:
     page = pages()["sub-packet"]
     assert page.dataset is not None
-    loss = (
-        page.dataset(page.start() | {"source": "users-on-a-link"})
-        .sel(chain="exact")
-        .goodput.dropna("loss")
-        .loss
-    )
+    loss = page.dataset(page.start() | {"source": "users-on-a-link"}).sel(chain="exact").goodput.dropna("loss").loss
     assert float(loss.max()) == pytest.approx(0.695)

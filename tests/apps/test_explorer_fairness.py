@@ -47,9 +47,7 @@ def test_bars_are_dragged_and_all_indices_follow(tab: Page, files: Path) -> None
     x = throughputs(tab)
     assert x == [8, pytest.approx(7.5, abs=0.05), 2, 1]
     shown = [row[1] for row in numbers(tab, 1)[1:]]
-    assert all(
-        one != other for one, other in zip(shown[:1] + shown[2:], before[:1] + before[2:], strict=True)
-    )
+    assert all(one != other for one, other in zip(shown[:1] + shown[2:], before[:1] + before[2:], strict=True))
     assert float(shown[0]) == pytest.approx(fairness.jain(x), rel=1e-4)
     assert float(tab.locator("#control-x2 + input").input_value()) == x[1]
 

@@ -65,9 +65,7 @@ def test_numbers_at_rest_are_the_librarys(tab: Page, files: Path) -> None:
 
 def test_swings_begin_at_the_critical_frequency() -> None:
     page = pages()["fluid-tcp"]
-    program, inputs, about = next(p for p in page.printed if p.name == "boundary").make(
-        {"marking": "proportional"}
-    )
+    program, inputs, about = next(p for p in page.printed if p.name == "boundary").make({"marking": "proportional"})
     at = page.start() | {"phase": 1.4, "rtt": 0.3}
     point = dict(zip(about["rows"], run(program, {k: at[k] for k in inputs}), strict=True))
     link = TcpLinearisation(flows=point["flows"], capacity=at["capacity"], rtt=0.3)
@@ -75,9 +73,7 @@ def test_swings_begin_at_the_critical_frequency() -> None:
 
 
 def test_drop_tail_begins_to_swing_with_the_phase_of_its_closed_form() -> None:
-    window = (
-        MODELS["drop-tail"](flows=1, capacity=1, base_rtt=1, buffer=critical_fill() - 1).equilibrium().window
-    )
+    window = MODELS["drop-tail"](flows=1, capacity=1, base_rtt=1, buffer=critical_fill() - 1).equilibrium().window
     assert critical_phase() == pytest.approx(np.arccos(-2 / window**2), rel=1e-9)
 
 
@@ -88,7 +84,7 @@ EDGES: tuple[dict[str, Any], ...] = (
     {"marking": "proportional", "flows": 212.0, "base_rtt": 0.2518, "capacity": 6322.6, "buffer": 433.45},
     {"marking": "drop-tail", "flows": 35.0, "base_rtt": 0.1931, "capacity": 3482.9, "buffer": 1788.84, "end": 292.0},
     {"marking": "drop-tail", "flows": 20.0, "capacity": 9e3, "base_rtt": 0.1, "buffer": 50.0, "end": 300.0},
-)  # fmt: skip
+)
 
 
 def test_motions_that_meet_the_end_of_the_buffer_are_the_librarys(tab: Page, files: Path) -> None:

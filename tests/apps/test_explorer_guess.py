@@ -58,9 +58,7 @@ def test_the_answer_hides_until_a_curve_is_drawn(tab: Page, files: Path, slug: s
     draw(tab, [0.5, 0.3, 0.6])
     assert curves(tab) == 1
     said = answer(tab)
-    assert re.match(
-        r"Your guess is [\d.e-]+.* from the answer \(.+\) on average, from .+ where you drew it\.$", said
-    )
+    assert re.match(r"Your guess is [\d.e-]+.* from the answer \(.+\) on average, from .+ where you drew it\.$", said)
     assert curves(tab) > 1 and pictures.nth(0 if DRAWN[slug] else 1).is_visible()
 
 
@@ -77,9 +75,7 @@ def test_the_mean_distance_is_that_of_the_numbers(tab: Page, files: Path) -> Non
     level = float(handles.first.input_value())
     assert {float(h.input_value()) for h in handles.all()} == {level}
     said = answer(tab)
-    mean, unit = re.match(
-        r"Your guess is ([\d.]+) (\S+) from the answer \(flow 1\) on average\.$", said
-    ).groups()  # type: ignore[union-attr]
+    mean, unit = re.match(r"Your guess is ([\d.]+) (\S+) from the answer \(flow 1\) on average\.$", said).groups()  # type: ignore[union-attr]
     rows = np.array([[float(x) for x in row[:2]] for row in numbers(tab)[1:]])
     places = np.linspace(rows[0, 0], rows[-1, 0], 61)
     expected = np.abs(np.interp(places, *rows.T) - level).mean()
@@ -115,9 +111,7 @@ def test_a_page_may_ask_for_a_choice(tab: Page, files: Path, gain: float, truth:
     assert answer(tab) == "Choose one first."
     tab.get_by_label("unstable", exact=True).check()
     assert not tab.locator(".picture").first.is_visible()
-    assert answer(tab) == (
-        "Right: unstable." if truth == "unstable" else "You chose unstable; the answer is stable."
-    )
+    assert answer(tab) == ("Right: unstable." if truth == "unstable" else "You chose unstable; the answer is stable.")
     assert tab.locator(".picture").first.is_visible()
 
 

@@ -48,9 +48,7 @@ def test_mean_windows_and_responses_in_the_page_are_the_librarys(tab: Page, file
         rows = numbers(tab, picture)
         assert tuple(rows[0][1:]) == LAWS
         shown = np.array([[float(x) for x in row[1:]] for row in rows[1:]]).T
-        np.testing.assert_allclose(
-            shown, quantity.values[:, : shown.shape[1]], rtol=1e-4
-        )  # a table holds 400 rows
+        np.testing.assert_allclose(shown, quantity.values[:, : shown.shape[1]], rtol=1e-4)  # a table holds 400 rows
 
 
 def test_windows_between_losses_fall_by_the_share_that_is_given_up(tab: Page, files: Path) -> None:

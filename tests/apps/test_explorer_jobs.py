@@ -89,9 +89,7 @@ def test_a_job_says_how_far_it_is_and_what_came_out(jobs: Jobs, folder: Callable
     until(lambda: (jobs.status(name) or {})["share"] == 0.25)
     assert jobs.part(name, "answer.json") is None
     (at / "go").touch()
-    assert ended(jobs, name) == {
-        "state": "done", "share": 1.0, "said": "", "parts": ["answer.json", "answer.nc"]
-    }  # fmt: skip
+    assert ended(jobs, name) == {"state": "done", "share": 1.0, "said": "", "parts": ["answer.json", "answer.nc"]}
     assert jobs.part(name, "answer.json") == b"[1, 2]" and jobs.part(name, "answer.nc") == bytes(1_000_000)
     assert jobs.part(name, "other") is None and jobs.part("other", "answer.nc") is None
     until(lambda: not any(map(lives, pids(at))))
@@ -107,9 +105,7 @@ def test_a_cancelled_job_ends_with_all_its_processes(jobs: Jobs, folder: Callabl
     assert not jobs.end("other")
 
 
-def test_the_next_job_waits_in_its_place_and_too_many_are_refused(
-    jobs: Jobs, folder: Callable[[str], Path]
-) -> None:
+def test_the_next_job_waits_in_its_place_and_too_many_are_refused(jobs: Jobs, folder: Callable[[str], Path]) -> None:
     places = [folder(f"{i}") for i in range(AT_ONCE + WAITING)]
     names = [jobs.start("hold", {"folder": str(at)}) for at in places]
     states = [(jobs.status(name) or {})["state"] for name in names]
@@ -139,9 +135,7 @@ def test_a_job_that_nobody_asks_about_ends(jobs: Jobs, clock: Clock, folder: Cal
     assert (status["state"], status["said"]) == ("ended", "its page was closed")
 
 
-def test_late_news_of_an_ended_job_do_not_replace_why_it_ended(
-    jobs: Jobs, folder: Callable[[str], Path]
-) -> None:
+def test_late_news_of_an_ended_job_do_not_replace_why_it_ended(jobs: Jobs, folder: Callable[[str], Path]) -> None:
     name = jobs.start("hold", {"folder": str(folder("a"))})
     job = jobs._jobs[name]
     jobs.end(name, "its page was closed")
@@ -221,9 +215,7 @@ BOUNDS = {"1e6": "1000000.0", "1e20": "300000000000.0", "much": "300000000000.0"
 
 
 @pytest.mark.parametrize("text", BOUNDS)
-def test_jobs_are_bounded_by_what_the_user_allows(
-    jobs: Jobs, monkeypatch: pytest.MonkeyPatch, text: str
-) -> None:
+def test_jobs_are_bounded_by_what_the_user_allows(jobs: Jobs, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setenv("TCPDYNAMICS_MAX_WORK", text)
     status = ended(jobs, jobs.start("fail", {"folder": "", "how": "bounds"}))
     assert status["said"] == f"{BOUNDS[text]} operations, {module.MAX_MEMORY} bytes, a group of its own: True"
@@ -285,9 +277,7 @@ time.sleep(1000)
 def test_no_process_outlives_the_server(folder: Callable[[str], Path], how: signal.Signals) -> None:
     at = folder("a")
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
-    with subprocess.Popen(
-        [sys.executable, "-c", ALONE, str(at)], env=environment, stderr=subprocess.DEVNULL
-    ) as server:
+    with subprocess.Popen([sys.executable, "-c", ALONE, str(at)], env=environment, stderr=subprocess.DEVNULL) as server:
         processes = pids(at)
         assert all(map(lives, processes))
         server.send_signal(how)
@@ -306,9 +296,7 @@ def client() -> Iterator[Any]:
     made.close()
 
 
-def test_browsers_ask_by_name_and_do_not_disturb_each_other(
-    client: Any, folder: Callable[[str], Path]
-) -> None:
+def test_browsers_ask_by_name_and_do_not_disturb_each_other(client: Any, folder: Callable[[str], Path]) -> None:
     places = [folder("one"), folder("other")]
     names = [
         client.post("/jobs", json={"kind": "hold", "words": {"folder": str(at), "size": 3}}).json["job"]
@@ -361,10 +349,7 @@ FOREIGN: tuple[dict[str, str], ...] = (
 @pytest.mark.parametrize("headers", FOREIGN, ids=str)
 def test_pages_of_other_sites_cannot_ask(client: Any, headers: dict[str, str]) -> None:
     task = {"kind": "hold", "words": {"folder": "/nowhere"}}
-    for answer in (
-        client.post("/jobs", json=task, headers=headers),
-        client.post("/jobs/x/end", headers=headers),
-    ):
+    for answer in (client.post("/jobs", json=task, headers=headers), client.post("/jobs/x/end", headers=headers)):
         assert answer.status_code == 403
         assert answer.text == "only pages of this explorer may ask for jobs"
     own = client.post("/jobs", json=task, headers={"Origin": "http://localhost"})

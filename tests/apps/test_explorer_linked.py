@@ -40,9 +40,7 @@ def spots(page: Page, name: str) -> list[tuple[float, float]]:
 def test_a_time_is_marked_in_the_other_curves(tab: Page, files: Path, slug: str) -> None:
     opened(tab, (files / f"{slug}.html").as_uri())
     pointed(tab, POINTED[slug], 0.5)
-    tab.wait_for_function(
-        "() => document.querySelector('[data-figure=window] .u-value').textContent.trim(\"- \")"
-    )
+    tab.wait_for_function("() => document.querySelector('[data-figure=window] .u-value').textContent.trim(\"- \")")
     half = marked(tab, "window")
     assert half == marked(tab, "queue") > 0
     pointed(tab, POINTED[slug], 0.25)

@@ -12,14 +12,7 @@ import pytest
 from explorer_tabs import move, numbers, opened, table_of
 from playwright.sync_api import Page
 
-from tcpdynamics.apps.explorer.pages.p2_lotka_volterra import (
-    DELAYED,
-    LINKED,
-    PAGE,
-    READINGS,
-    dataset,
-    exact_boundary,
-)
+from tcpdynamics.apps.explorer.pages.p2_lotka_volterra import DELAYED, LINKED, PAGE, READINGS, dataset, exact_boundary
 from tcpdynamics.models import per_flow
 from tcpdynamics.solvers import bifurcation, spectral_abscissa, spectral_radius
 from tcpdynamics.solvers.equations import compile_system
@@ -142,16 +135,12 @@ def test_points_of_rest_and_lines_of_no_growth_are_the_models(tab: Page, server:
 @pytest.mark.parametrize("reading", list(READINGS))
 @pytest.mark.parametrize("flows", [2, 5])
 def test_printed_margins_are_the_models(reading: str, flows: int) -> None:
-    program, names, _ = next(p for p in PAGE.printed if p.name == "margin").make(
-        {"reading": reading, "flows": flows}
-    )
+    program, names, _ = next(p for p in PAGE.printed if p.name == "margin").make({"reading": reading, "flows": flows})
     rng = np.random.default_rng(1)
     for _ in range(10):
         point = {"epsilon": rng.uniform(0.1, 4), "gamma": rng.uniform(0, 0.98), "delay": rng.uniform(0, 3)}
         values = PAGE.start() | point | {"reading": reading, "flows": flows}
-        expected = model(
-            values, capacity=100.0, **({"link": None} if reading in LINKED else {})
-        ).stability_margin()
+        expected = model(values, capacity=100.0, **({"link": None} if reading in LINKED else {})).stability_margin()
         with np.errstate(divide="ignore"):  # an arc cosine of -1
             printed = run(program, {k: point[k] for k in names})[0]
         assert printed == pytest.approx(expected, rel=1e-12, abs=1e-12)
@@ -227,14 +216,7 @@ def test_old_points_stay_marked_until_the_new_ones_are_there(tab: Page, server: 
 
 @pytest.mark.parametrize("across", ["delay", "gamma"])
 def test_the_server_gives_the_boundary_of_unequal_links(tab: Page, server: str, across: str) -> None:
-    words = {
-        "reading": "cross-delayed",
-        "flows": 4,
-        "gamma": 0.6,
-        "delay": 1.6,
-        "across": across,
-        "ratio": 1.1,
-    }
+    words = {"reading": "cross-delayed", "flows": 4, "gamma": 0.6, "delay": 1.6, "across": across, "ratio": 1.1}
     opened(tab, f"{server}/lotka-volterra?{urlencode(words)}")
     tab.get_by_text("by exact roots, these access links").wait_for()
     rows = [row for row in saved(tab, 2) if row[0].startswith("by exact roots") and "NaN" not in row]
@@ -271,19 +253,9 @@ def test_a_click_in_the_chart_moves_the_sliders(tab: Page, server: str) -> None:
 
 @pytest.mark.parametrize("reading", list(READINGS))
 def test_the_code_gives_the_librarys_motion(reading: str) -> None:
-    words = {
-        "reading": reading,
-        "flows": 3.0,
-        "ratio": 1.25,
-        "gamma": 0.5,
-        "epsilon": 0.9,
-        "joins": 7.0,
-        "link": 150.0,
-    }
+    words = {"reading": reading, "flows": 3.0, "ratio": 1.25, "gamma": 0.5, "epsilon": 0.9, "joins": 7.0, "link": 150.0}
     values = PAGE.start() | words
     code = PAGE.figures[0].code
     assert code is not None
     rates = table_of(code(values)).to_numpy()[:, 1:4]
-    np.testing.assert_allclose(
-        rates.T, dataset(values).sent.transpose("flow", "time").values, rtol=1e-9, atol=1e-9
-    )
+    np.testing.assert_allclose(rates.T, dataset(values).sent.transpose("flow", "time").values, rtol=1e-9, atol=1e-9)

@@ -96,9 +96,7 @@ def test_a_run_is_cancelled_changed_and_runs_to_its_end(tab: Page, server: str) 
         assert rows[0] == ["line", picture["xTitle"], picture["yTitle"]] and "[s]" in rows[0][1]
         first = picture["lines"][0]
         shown = [(float(x), float(y)) for name, x, y in rows[1:] if name == first["name"]]
-        np.testing.assert_allclose(
-            shown, list(zip(first["x"], first["y"], strict=True))[: len(shown)], rtol=1e-4
-        )
+        np.testing.assert_allclose(shown, list(zip(first["x"], first["y"], strict=True))[: len(shown)], rtol=1e-4)
 
 
 def test_a_link_opens_the_same_runs_in_a_fresh_browser(tab: Page, other: Page, server: str) -> None:
@@ -115,9 +113,7 @@ def test_a_link_opens_the_same_runs_in_a_fresh_browser(tab: Page, other: Page, s
     assert tab.url.endswith("?scenario=one_loss&beside=one_loss&beside.flows.0.sender=tahoe")
     tables = [tab.locator(".words").nth(i).inner_text() for i in (0, 2)]
     assert tables[0] != tables[1]
-    regions = tab.evaluate(
-        "() => [...document.querySelectorAll('section[aria-label]')].map((s) => s.ariaLabel)"
-    )
+    regions = tab.evaluate("() => [...document.querySelectorAll('section[aria-label]')].map((s) => s.ariaLabel)")
     assert len(regions) == len(set(regions)) > 12  # each landmark has a name of its own
     opened(other, tab.url)
     assert [other.locator(".words").nth(i).inner_text() for i in (0, 2)] == tables
@@ -130,8 +126,7 @@ def test_a_link_opens_the_same_runs_in_a_fresh_browser(tab: Page, other: Page, s
     assert spans[:4] == spans[4:]
     # Where one is zoomed, all show the same part of the time.
     other.evaluate(
-        "() => Plotly.relayout(document.querySelector('.js-plotly-plot'), "
-        "{ 'xaxis.range[0]': 1, 'xaxis.range[1]': 2 })"
+        "() => Plotly.relayout(document.querySelector('.js-plotly-plot'), { 'xaxis.range[0]': 1, 'xaxis.range[1]': 2 })"
     )
     other.wait_for_function(
         "() => [...document.querySelectorAll('.js-plotly-plot')].every(({ layout }) => "
@@ -182,9 +177,7 @@ def test_markup_in_a_file_is_text(tab: Page, server: str, tmp_path: Path) -> Non
     opened(tab, f"{server}/packets?scenario=one_loss&duration=20s")
     (tmp_path / "<img src=x onerror=alert(4)>.toml").write_text(MARKUP)
     tab.get_by_label("or load a TOML file").set_input_files(tmp_path / "<img src=x onerror=alert(4)>.toml")
-    tab.wait_for_function(
-        "() => document.querySelector('.state')?.textContent.startsWith('<img src=x onerror=')"
-    )
+    tab.wait_for_function("() => document.querySelector('.state')?.textContent.startsWith('<img src=x onerror=')")
     waited(tab, "done")
     assert "<script>alert(2)</script>->" in tab.locator(".legend").nth(1).inner_text()
     assert tab.locator("main img, main a, main script").count() == 0
@@ -271,9 +264,7 @@ def test_hostile_addresses_show_one_sentence_and_the_default() -> None:
 def test_a_bad_link_shows_its_sentence_and_runs_the_default(tab: Page, server: str) -> None:
     opened(tab, f"{server}/packets?scenario=%3Cb%3Ex%3C/b%3E&duration=1s")
     said = tab.locator("p.complaint").first.inner_text()
-    assert said.startswith("there is no scenario '<b>x</b>'; there are ") and said.endswith(
-        "wide is shown as it is"
-    )
+    assert said.startswith("there is no scenario '<b>x</b>'; there are ") and said.endswith("wide is shown as it is")
     assert tab.locator(".state").inner_text() == "wide, seed 1"
 
 
@@ -307,9 +298,7 @@ def test_what_is_shown_is_kept_as_files(tab: Page, server: str, tmp_path: Path) 
         assert kept.attrs["scenario"] and download.value.suggested_filename == "one_loss.nc"
 
 
-def test_the_next_run_is_told_to_wait_and_a_closed_tab_ends_its_own(
-    tab: Page, other: Page, server: str
-) -> None:
+def test_the_next_run_is_told_to_wait_and_a_closed_tab_ends_its_own(tab: Page, other: Page, server: str) -> None:
     long = urlencode(LONG | {"beside": "sub_packet", "beside.duration": "1000000s", "beside.slice": "10000s"})
     names: list[str] = []
 
@@ -427,9 +416,7 @@ CASES = (
     [*CASES[:1], *(pytest.param(*case, marks=pytest.mark.slow) for case in CASES[1:])],
     ids=[name for name, _ in CASES],
 )
-def test_the_code_and_the_command_give_the_same_numbers(
-    name: str, changes: dict[str, str], tmp_path: Path
-) -> None:
+def test_the_code_and_the_command_give_the_same_numbers(name: str, changes: dict[str, str], tmp_path: Path) -> None:
     shown, content = result_of({"scenario": name, "changes": changes})
     done = subprocess.run([sys.executable, "-c", shown["code"]], capture_output=True, text=True, check=True)
     command = shlex.split(shown["command"])
@@ -458,9 +445,7 @@ def test_keys_of_forms_have_meanings_and_units() -> None:
         assert [row["key"] for row in rows if not row["meaning"]] == [], part
     units = {row["key"]: row["unit"] for row in keys()["flows"]}
     assert (units["rtt"], units["rate"], units["packet_size"]) == ("s", "bit/s", "B")
-    assert {"sack", "newreno"} < set(
-        next(row["choices"] for row in keys()["flows"] if row["key"] == "sender")
-    )
+    assert {"sack", "newreno"} < set(next(row["choices"] for row in keys()["flows"] if row["key"] == "sender"))
 
 
 STRANGE: tuple[tuple[dict[str, Any], str], ...] = (

@@ -57,11 +57,7 @@ def test_files_of_other_modules_are_refused(client: Any, path: str) -> None:
     "words", [MANY, "x1=7&pad=" + "9" * 4200, "x1=", "x1=99"], ids=["many", "long", "blank", "high"]
 )
 def test_addresses_that_are_not_read_are_told_so(client: Any, where: str, words: str) -> None:
-    paths = {
-        "answers": "/answers/sub-packet/forms",
-        "code": "/code/fairness/flows",
-        "netcdf": "/netcdf/fairness",
-    }
+    paths = {"answers": "/answers/sub-packet/forms", "code": "/code/fairness/flows", "netcdf": "/netcdf/fairness"}
     path = paths[where]
     answer = client.get(f"{path}?{words}")
     assert answer.status_code == 400
@@ -95,10 +91,7 @@ def test_heavy_answers_wait_for_their_turn(client: Any, monkeypatch: pytest.Monk
     monkeypatch.setitem(pages()["sub-packet"].answers, "slow", slow)  # type: ignore[index]
     answers: list[Any] = []
     path = "/answers/sub-packet/slow"
-    threads = [
-        threading.Thread(target=lambda: answers.append(client.get(path)))
-        for _ in range(module.ANSWERS_AT_ONCE)
-    ]
+    threads = [threading.Thread(target=lambda: answers.append(client.get(path))) for _ in range(module.ANSWERS_AT_ONCE)]
     for thread in threads:
         thread.start()
     for _ in threads:
@@ -158,9 +151,7 @@ def test_folders_that_cannot_be_written_are_refused(refused: Callable[..., str],
     assert "needs the name of a folder" in refused("explore", "--export", "")
 
 
-@pytest.mark.parametrize(
-    "link", [{"users": 1.0}, {"users": 1000.0, "rate": 0.1, "base_rtt": 0.01, "buffer": 0.0}]
-)
+@pytest.mark.parametrize("link", [{"users": 1.0}, {"users": 1000.0, "rate": 0.1, "base_rtt": 0.01, "buffer": 0.0}])
 def test_code_of_a_link_without_bars_runs_and_says_why(client: Any, link: dict[str, float]) -> None:
     page = pages()["sub-packet"]
     answer = client.get(f"/code/sub-packet/packets?{urlencode({'source': 'users-on-a-link'} | link)}")

@@ -21,13 +21,11 @@ PAGE = pages()["retransmission-priority"]
 @pytest.mark.parametrize("suffix", [False, True])
 @pytest.mark.parametrize(("cap", "collapse"), [(3, 2), (8, 3)])
 def test_printed_chains_are_the_models(suffix: bool, cap: int, collapse: int) -> None:
-    program, inputs, about = PAGE.printed[suffix].make(
-        {"backoff_cap": float(cap), "collapse": float(collapse)}
-    )
+    program, inputs, about = PAGE.printed[suffix].make({"backoff_cap": float(cap), "collapse": float(collapse)})
     out = run(program, dict(zip(inputs, (0.2, 0.3, 4.0), strict=True)))
     flow = SubPacketExact(
         loss=0.2, retransmission_loss=0.3, base_timeout=4, backoff_cap=cap, collapse=collapse, suffix_losses=suffix
-    )  # fmt: skip
+    )
     law = stationary(flow.chain())
     seen = flow.observe(law)
     assert out[0] == pytest.approx(seen.goodput.item(), rel=1e-12)

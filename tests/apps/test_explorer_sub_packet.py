@@ -36,9 +36,7 @@ ON_A_LINK: dict[str, Any] = {"source": LINK, "users": 150.0, "rate": 1.0, "buffe
 
 def model(kind: str, values: dict[str, Any], **settings: Any) -> Any:
     shape = {k: int(values[k]) for k in SHAPES[kind]}
-    return CHAINS[kind](
-        **shape, **{"loss": values["loss"], "base_timeout": values["base_timeout"]} | settings
-    )
+    return CHAINS[kind](**shape, **{"loss": values["loss"], "base_timeout": values["base_timeout"]} | settings)
 
 
 @pytest.mark.parametrize("kind", list(CHAINS))
@@ -50,9 +48,7 @@ def test_flows_in_the_diagram_are_the_chains(tab: Page, server: str, kind: str) 
     for state in law.state.values:
         assert rows[state] == pytest.approx(law.sel(state=state).item(), rel=1e-4)
         into = sum(flow for name, flow in rows.items() if name.endswith(f" to {state}"))
-        assert into == pytest.approx(
-            sum(f for n, f in rows.items() if n.startswith(f"{state} to ")), rel=1e-3
-        )
+        assert into == pytest.approx(sum(f for n, f in rows.items() if n.startswith(f"{state} to ")), rel=1e-3)
     assert tab.locator(".picture svg text.flow").count() >= 3
     assert tab.locator(".picture svg g title").count() >= tab.locator(".picture svg text.flow").count()
 
@@ -62,9 +58,7 @@ def test_lengths_of_silences_are_the_models(tab: Page, server: str) -> None:
     expected = SubPacketExact(loss=0.3, base_timeout=2.5, backoff_cap=5, collapse=2).silence_lengths()
     rows = [[float(x) for x in row] for row in numbers(tab, 4)[1:]]
     columns = np.array(rows).T
-    for shown, quantity in zip(
-        columns, (expected.length, expected.probability, expected.time_share), strict=True
-    ):
+    for shown, quantity in zip(columns, (expected.length, expected.probability, expected.time_share), strict=True):
         np.testing.assert_allclose(shown, quantity.values, rtol=1e-2 if quantity is expected.length else 1e-4)
 
 
@@ -117,9 +111,7 @@ def test_exact_rationals_are_the_librarys(tab: Page, server: str, files: Path) -
     tab.wait_for_selector("#panel-exact td")
     one = model("full", PAGE.start(), loss=Fraction(3, 17), base_timeout=Fraction(5, 2))
     law = stationary(one.chain(), exact=True).probability
-    shown = tab.locator("#panel-exact tbody tr").evaluate_all(
-        "(rows) => rows.map((r) => r.cells[1].textContent)"
-    )
+    shown = tab.locator("#panel-exact tbody tr").evaluate_all("(rows) => rows.map((r) => r.cells[1].textContent)")
     assert shown == [str(x) for x in law.values]
     tab.locator("#exact-loss").fill("1/10**99")
     tab.locator("#panel-exact button").click()
@@ -160,19 +152,7 @@ def test_an_exported_page_has_no_sender_of_its_own(tab: Page, files: Path) -> No
     assert "sender" not in numbers(tab)[0]
 
 
-TYPED = (
-    "",
-    "nan",
-    "1e-5",
-    "1/0",
-    "0/1",
-    "1/2",
-    "-1/3",
-    "__import__('os')",
-    "1" * 300,
-    "1/9999999",
-    "\u0661/\u0663",
-)
+TYPED = ("", "nan", "1e-5", "1/0", "0/1", "1/2", "-1/3", "__import__('os')", "1" * 300, "1/9999999", "\u0661/\u0663")
 
 
 @pytest.mark.parametrize("typed", TYPED, ids=range(len(TYPED)))
@@ -191,9 +171,7 @@ def test_a_strange_answer_is_refused(server: str) -> None:
 
 def test_assumptions_are_judged_at_the_point(tab: Page, server: str) -> None:
     opened(tab, f"{server}/sub-packet?loss=0.3")
-    judged = tab.locator("#panel-holds tbody tr").evaluate_all(
-        "(rows) => rows.map((r) => r.cells[1].textContent)"
-    )
+    judged = tab.locator("#panel-holds tbody tr").evaluate_all("(rows) => rows.map((r) => r.cells[1].textContent)")
     assert judged[:2] == ["holds here", "does not hold here"]
     move(tab, "loss", 0.1)
     assert tab.locator("#panel-holds tbody tr").nth(1).locator("td").nth(1).inner_text() == "holds here"
@@ -204,9 +182,7 @@ def test_the_printed_share_is_the_links() -> None:
 
     values = PAGE.start() | ON_A_LINK
     program, inputs, _ = next(p for p in PAGE.printed if p.name == "share").make({})
-    assert run(program, {k: values[k] for k in inputs})[0] == pytest.approx(
-        link_of(values).share().item(), rel=1e-14
-    )
+    assert run(program, {k: values[k] for k in inputs})[0] == pytest.approx(link_of(values).share().item(), rel=1e-14)
 
 
 @pytest.mark.parametrize("kind", list(CHAINS))

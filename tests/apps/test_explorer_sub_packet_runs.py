@@ -35,9 +35,7 @@ def test_users_share_the_link_of_the_page() -> None:
     values = PAGE.start() | {"source": LINK, "users": 30.0, "rate": 2.0, "buffer": 20.0, "base_rtt": 0.1}
     one = scenario(values)
     assert one.bottleneck.rate == 2e6 and one.bottleneck.buffer == 20
-    assert one.count == 30 and (min(one.flows[0].rtts()), max(one.flows[0].rtts())) == pytest.approx(
-        (0.095, 0.105)
-    )
+    assert one.count == 30 and (min(one.flows[0].rtts()), max(one.flows[0].rtts())) == pytest.approx((0.095, 0.105))
 
 
 @pytest.mark.parametrize("users", [1.0, 1000.0])
@@ -68,12 +66,7 @@ def test_a_loss_beyond_the_chains_has_no_distance_from_them() -> None:
     values = PAGE.start() | {"loss": 0.45}
     runs = replicate(replace(scenario(values), duration=200.0, warm_up=20.0), 2)
     beyond = measured(values, runs.assign(loss_rate=runs.loss_rate * 0 + 0.6))
-    assert beyond["distances"]["full"] | {"verdict": ""} == {
-        "mean": None,
-        "low": None,
-        "high": None,
-        "verdict": "",
-    }
+    assert beyond["distances"]["full"] | {"verdict": ""} == {"mean": None, "low": None, "high": None, "verdict": ""}
     assert beyond["distances"]["full"]["verdict"] == "no answer"
     assert beyond["distances"]["exact"]["mean"] > 0
 

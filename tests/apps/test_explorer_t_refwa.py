@@ -79,9 +79,7 @@ def test_the_error_that_is_drawn_is_the_codes(tab: Page, files: Path) -> None:
     drawn = np.array([[float(row[0]), float(row[1])] for row in rows])
     inside = slice(1, None)
     expected = 100 * np.asarray(RttCode().relative_error(drawn[inside, 0]))
-    close = (
-        np.abs(drawn[inside, 1] - expected) < 0.01
-    )  # at a cell's ends, digits of the table decide the side
+    close = np.abs(drawn[inside, 1] - expected) < 0.01  # at a cell's ends, digits of the table decide the side
     assert close.mean() > 0.6
     low, high = RttCode().error_bounds()
     within = drawn[drawn[:, 0] < RttCode().longest()]

@@ -21,9 +21,7 @@ CASES: tuple[dict[str, Any], ...] = (
 
 
 @pytest.mark.parametrize("words", CASES, ids=range(len(CASES)))
-def test_windows_queues_and_rest_in_the_page_are_the_librarys(
-    tab: Page, files: Path, words: dict[str, Any]
-) -> None:
+def test_windows_queues_and_rest_in_the_page_are_the_librarys(tab: Page, files: Path, words: dict[str, Any]) -> None:
     page = pages()["two-bottlenecks"]
     values = page.start() | words
     opened(tab, (files / "two-bottlenecks.html").as_uri() + f"#{urlencode(words)}")
@@ -39,17 +37,13 @@ def test_windows_queues_and_rest_in_the_page_are_the_librarys(
     for name, word in (
         ("utilisation", "utilisation"), ("window", "W"), ("command", "Upsilon"), ("queue", "Q"), ("feedback", "f"),
     ):  # fmt: skip
-        assert [float(x) for x in facts[name]] == pytest.approx(
-            [rest[f"{word}_{k}"] for k in (1, 3)], rel=1e-4
-        )
+        assert [float(x) for x in facts[name]] == pytest.approx([rest[f"{word}_{k}"] for k in (1, 3)], rel=1e-4)
 
 
 @pytest.mark.parametrize("buffer", [0.0, 0.2, 0.9])
 def test_printed_utilisation_is_the_models(buffer: float) -> None:
     program, inputs, about = next(p for p in pages()["two-bottlenecks"].printed if p.name == "used").make({})
-    fields = dict(
-        zip(INPUTS, (1.5, 0.5, 100.0, 100 * buffer, 100.0, 100 * buffer, 5.0, 4.0, 6.0), strict=True)
-    )
+    fields = dict(zip(INPUTS, (1.5, 0.5, 100.0, 100 * buffer, 100.0, 100 * buffer, 5.0, 4.0, 6.0), strict=True))
     row = dict(zip(about["rows"], run(program, {k: fields[k] for k in inputs}), strict=True))
     for name, model in READINGS.items():
         rest = model(**fields).equilibrium()

@@ -59,9 +59,7 @@ def test_visitors_at_once(
         tab.on("pageerror", lambda error: said.append(str(error)))
     slugs = [slug for slug, page in pages().items() if page.controls]
     places = itertools.cycle(slugs)
-    assert visitors % len(slugs) and rounds * visitors >= len(
-        slugs
-    )  # another page in each round, and soon all
+    assert visitors % len(slugs) and rounds * visitors >= len(slugs)  # another page in each round, and soon all
 
     def visit() -> int:
         """Each visitor goes to the next page and stays until it has moved sliders; then all go on."""

@@ -44,27 +44,13 @@ def test_validate_takes_the_parameters_of_the_chains(answer: Callable[..., str],
     """Each option reaches the comparison; the text says which parameters are not the default ones."""
     from tcpdynamics.paper_figures.sub_packet import figures
 
-    monkeypatch.setattr(
-        figures, "_length", lambda quick: {"duration": 60.0, "warm_up": 20.0, "replications": 2}
-    )
+    monkeypatch.setattr(figures, "_length", lambda quick: {"duration": 60.0, "warm_up": 20.0, "replications": 2})
     words = [w for name, (text, _) in CHAINS.items() for w in (f"--{name.replace('_', '-')}", text)]
     assert {*CHAINS, "early_retransmit", "suffix_losses"} == set(PARAMETERS)
     found = json.loads(
-        answer(
-            "validate",
-            "sub-packet",
-            "--flows",
-            "40",
-            *words,
-            "--early-retransmit",
-            "--suffix-losses",
-            "--json",
-        )
+        answer("validate", "sub-packet", "--flows", "40", *words, "--early-retransmit", "--suffix-losses", "--json")
     )
-    wanted = {name: value for name, (_, value) in CHAINS.items()} | {
-        "early_retransmit": True,
-        "suffix_losses": True,
-    }
+    wanted = {name: value for name, (_, value) in CHAINS.items()} | {"early_retransmit": True, "suffix_losses": True}
     assert wanted.items() <= found["parameters"].items()
     assert found["paragraph"].startswith("The chains have w_max = 8, base_timeout = 3.0")
 

@@ -244,9 +244,7 @@ def test_a_part_replaces_no_file(
 
 
 @pytest.mark.parametrize("there", [True, False])
-def test_a_site_is_exported_whole_or_not_at_all(
-    there: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_site_is_exported_whole_or_not_at_all(there: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     site, made_pages = tmp_path / "in" / "site", []
 
     def full(*args: Any) -> str:

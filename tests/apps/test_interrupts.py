@@ -94,9 +94,7 @@ def interrupted(code: str, words: list[str], cache: Path) -> tuple[int, str, str
     ],
     ids=lambda words: words[0],
 )
-def test_an_interrupt_ends_a_compilation_that_does_not_hear_it(
-    words: list[str], kind: str, tmp_path: Path
-) -> None:
+def test_an_interrupt_ends_a_compilation_that_does_not_hear_it(words: list[str], kind: str, tmp_path: Path) -> None:
     cache, folder = tmp_path / "cache", tmp_path / "results"
     folder.mkdir()
     code, out, err = interrupted(COMPILING, [kind, *words, str(folder / "x.nc")], cache)
@@ -133,9 +131,7 @@ def test_a_store_that_is_being_built_leaves_nothing(tmp_path: Path) -> None:
 
 def alone(code: str, words: list[str]) -> tuple[int, str, str]:
     """Exit code and both streams of a child that interrupts itself."""
-    done = subprocess.run(
-        [sys.executable, "-c", code + MAIN, *words], capture_output=True, text=True, timeout=120
-    )
+    done = subprocess.run([sys.executable, "-c", code + MAIN, *words], capture_output=True, text=True, timeout=120)
     return done.returncode, done.stdout, done.stderr
 
 

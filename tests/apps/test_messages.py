@@ -48,10 +48,7 @@ target = "d0"
     [
         (LINKS, "links has a->b twice; a duplex link makes both directions"),
         (DUMBBELL, "topology.flows is missing; a topology of kind dumbbell cannot do without"),
-        (
-            f"duration = {'1' * 5000}",
-            "a whole number has thousands of digits; write a shorter one, or such as 1e9",
-        ),
+        (f"duration = {'1' * 5000}", "a whole number has thousands of digits; write a shorter one, or such as 1e9"),
     ],
     ids=["links", "topology", "digits"],
 )
@@ -69,10 +66,7 @@ def test_a_scenario_is_told_what_is_at_fault(
         ("101%", r"--loss must lie in \(0, 0.5\), got 1.01 at index 0"),
         ("1.01", r"--loss must lie in \(0, 0.5\), got 1.01 at index 0; a percentage\? divide by 100"),
         ("%", r"--loss: '%' has no number before it; write such as 5%"),
-        (
-            "0.05:0.45:300%",
-            r"--loss: the count in '0.05:0.45:300%' is a number of points, not a share; write it .*",
-        ),
+        ("0.05:0.45:300%", r"--loss: the count in '0.05:0.45:300%' is a number of points, not a share; write it .*"),
     ],
 )
 def test_percents(loss: str, message: str, refused: Callable[..., str]) -> None:
@@ -83,10 +77,7 @@ def test_a_pipe_is_no_store(refused: Callable[..., str], tmp_path: Path) -> None
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     error = refused("explain", str(pipe))
-    assert (
-        error.endswith("but a folder, a device or a pipe; give another name\n")
-        and error.count("another name") == 1
-    )
+    assert error.endswith("but a folder, a device or a pipe; give another name\n") and error.count("another name") == 1
 
 
 def test_other_times_of_a_store_are_told_as_a_range(

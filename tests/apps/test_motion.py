@@ -71,9 +71,7 @@ def motions(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[System,
     return {name: (system, times[name], answers[name]) for name, system in systems.items()}
 
 
-def test_motions_in_the_page_are_within_a_millionth(
-    motions: dict[str, tuple[System, list[float], Any]],
-) -> None:
+def test_motions_in_the_page_are_within_a_millionth(motions: dict[str, tuple[System, list[float], Any]]) -> None:
     assert len(motions) >= 15
     for name, (system, times, answer) in motions.items():
         assert answer["status"] == "ok", name
@@ -85,21 +83,16 @@ def test_motions_in_the_page_are_within_a_millionth(
         )
         theirs = np.array([[number(x) for x in row] for row in answer["values"]]).T
         size = np.maximum(np.abs(rows).max(axis=1, keepdims=True), 1e-9)
-        assert (
-            np.abs(theirs - rows).max() <= 1e-6 * size.max() and (abs(theirs - rows) / size).max() <= 1e-6
-        ), name
+        assert np.abs(theirs - rows).max() <= 1e-6 * size.max() and (abs(theirs - rows) / size).max() <= 1e-6, name
 
 
 def test_a_motion_that_runs_away_says_so(tmp_path: Path) -> None:
     script = (ASSETS / "motion.js").read_text()
     answer = computed(
-        f"{script}\nanswer = trajectory((t, s, past, out) => {{ out[0] = s[0] * s[0]; }}, [1], [0, 0.5, 2]);",
-        tmp_path,
+        f"{script}\nanswer = trajectory((t, s, past, out) => {{ out[0] = s[0] * s[0]; }}, [1], [0, 0.5, 2]);", tmp_path
     )
     assert answer["status"] != "ok"
-    assert [None if v is None else number(v[0]) for v in answer["values"]] == [
-        1.0, pytest.approx(2.0, rel=1e-8), None,
-    ]  # fmt: skip
+    assert [None if v is None else number(v[0]) for v in answer["values"]] == [1.0, pytest.approx(2.0, rel=1e-8), None]
 
 
 def test_a_motion_without_a_direction_says_so(tmp_path: Path) -> None:
@@ -115,9 +108,7 @@ def test_a_motion_without_a_direction_says_so(tmp_path: Path) -> None:
 @pytest.mark.parametrize("lag", [0.001, 0.05, 0.3])
 def test_steps_longer_than_the_delay_keep_their_digits(tmp_path: Path, lag: float) -> None:
     script = (ASSETS / "motion.js").read_text()
-    tail = (
-        f"{{ lags: [{{ lag: {lag}, of: (t, s) => s[0] }}], history: (t) => [Math.cos(t)], maxSteps: 2000 }}"
-    )
+    tail = f"{{ lags: [{{ lag: {lag}, of: (t, s) => s[0] }}], history: (t) => [Math.cos(t)], maxSteps: 2000 }}"
     slope = f"(t, s, past, out) => {{ out[0] = -Math.sin(t) - past[0] + Math.cos(t - {lag}); }}"
     answer = computed(f"{script}\nanswer = trajectory({slope}, [1], [0, 1, 10, 50, 100], {tail});", tmp_path)
     assert answer["status"] == "ok"

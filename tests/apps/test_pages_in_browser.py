@@ -66,16 +66,12 @@ MEASURE = Path(__file__).with_name("measure_page.js").read_text()
 
 def measured(browser, folder, text, width, dark):
     """What `measure_page.js` says of a page, and what is on the console."""
-    script = (
-        f"<script>addEventListener('load', () => setTimeout(() => {{ {MEASURE} }}, 2000))</script></body>"
-    )
+    script = f"<script>addEventListener('load', () => setTimeout(() => {{ {MEASURE} }}, 2000))</script></body>"
     (folder / "report.html").write_text(text.replace("</body>", script), encoding="utf-8")
     frame = folder / "frame.html"
     frame.write_text(FRAME.format(width))
     scheme = [f"--blink-settings=preferredColorScheme={0 if dark else 1}"]
-    dom, console = shown(
-        browser, frame, folder / "profile", "--window-size=1400,1000", "--hide-scrollbars", *scheme
-    )
+    dom, console = shown(browser, frame, folder / "profile", "--window-size=1400,1000", "--hide-scrollbars", *scheme)
     return json.loads(html.unescape(re.search(r'<div id="measured">(.*?)</div>', dom, re.S)[1])), console
 
 

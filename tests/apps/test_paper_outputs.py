@@ -25,9 +25,9 @@ from tcpdynamics.paper_figures.whole import Whole, decide_all
 def test_a_figure_becomes_a_page_its_data_and_pictures(tmp_path: Path, answer: Callable[..., str]) -> None:
     answer("figures", "logistic.fig8", "--set", "points=6", "--output", str(tmp_path / "out"))
     folder = tmp_path / "out"
-    assert {p.name for p in folder.iterdir()} == {
-        f"logistic.fig8.{end}" for end in ("html", "png", "svg", "nc")
-    } or {p.name for p in folder.iterdir()} == {f"logistic.fig8.{end}" for end in ("html", "png", "svg")}
+    assert {p.name for p in folder.iterdir()} == {f"logistic.fig8.{end}" for end in ("html", "png", "svg", "nc")} or {
+        p.name for p in folder.iterdir()
+    } == {f"logistic.fig8.{end}" for end in ("html", "png", "svg")}
     page = (folder / "logistic.fig8.html").read_text()
     assert "--set points=6" in page and 'id="function"' in page and "def " in page
     assert (folder / "logistic.fig8.png").read_bytes().startswith(b"\x89PNG")
@@ -49,9 +49,7 @@ def whole() -> Whole:
 def test_the_ledger_is_a_page_with_what_failed_on_top(tmp_path: Path, whole: Whole) -> None:
     paper_outputs.write_ledger(tmp_path, whole, ())
     page = (tmp_path / "index.html").read_text()
-    places = [
-        page.index(f'<tr id="{name}">') for name in ledger.summaries(whole.document()["rows"])["mtcp"].order
-    ]
+    places = [page.index(f'<tr id="{name}">') for name in ledger.summaries(whole.document()["rows"])["mtcp"].order]
     assert places == sorted(places)
     assert json.loads((tmp_path / "ledger.json").read_text()) == json.loads(json.dumps(whole.document()))
 
@@ -107,9 +105,7 @@ def test_a_certificate_of_untouched_files_is_good(certified: Path) -> None:
     assert done.exit_code == 0 and "as they were certified" in done.output
 
 
-def test_a_certificate_is_not_replaced_where_files_differ(
-    certified: Path, refused: Callable[..., str]
-) -> None:
+def test_a_certificate_is_not_replaced_where_files_differ(certified: Path, refused: Callable[..., str]) -> None:
     before = (certified / "certificate.json").read_text()
     (certified / "a.html").write_text("A")
     words = ["figures", "--certificate", "--output", str(certified)]
@@ -120,9 +116,7 @@ def test_a_certificate_is_not_replaced_where_files_differ(
     assert document["seeds"] == {}  # there is no ledger whose seeds they would be
 
 
-def test_changed_numbers_and_rules_are_told(
-    monkeypatch: pytest.MonkeyPatch, answer: Callable[..., str]
-) -> None:
+def test_changed_numbers_and_rules_are_told(monkeypatch: pytest.MonkeyPatch, answer: Callable[..., str]) -> None:
     other = json.loads(json.dumps(ledger.recorded()))
     other["rows"]["leap.table1.reno.2_50"]["packets"]["mean"] = 0.4290
     monkeypatch.setattr(ledger, "recorded", lambda: other)
@@ -155,15 +149,9 @@ BREAKS: dict[str, tuple[Callable[[Path], object], str]] = {
     "a number edited": (lambda f: (f / "a.html").write_text("A"), "'a.html': has other content"),
     "a file gone": (lambda f: (f / "b.nc").unlink(), "'b.nc': is missing"),
     "a file more": (lambda f: (f / "d.html").write_text("d"), "'d.html': is not in the certificate"),
-    "a hash edited": (
-        lambda f: _edit(f, lambda d: d["outputs"][0].update(sha256="0")),
-        "the chain is broken",
-    ),
+    "a hash edited": (lambda f: _edit(f, lambda d: d["outputs"][0].update(sha256="0")), "the chain is broken"),
     "the commit edited": (lambda f: _edit(f, lambda d: d["made"].update(commit="x")), "the chain is broken"),
-    "a seed edited": (
-        lambda f: _edit(f, lambda d: d["seeds"].update({"leap.star": 2})),
-        "the chain is broken",
-    ),
+    "a seed edited": (lambda f: _edit(f, lambda d: d["seeds"].update({"leap.star": 2})), "the chain is broken"),
     "a row taken out": (lambda f: _edit(f, lambda d: d["outputs"].pop(0)), "the chain is broken"),
     "a path outside": (lambda f: _edit(f, lambda d: d["outputs"][0].update(file="../x")), "lies outside"),
     "a link that leads out": (lambda f: ((f / "b.nc").unlink(), (f / "b.nc").symlink_to("/etc/hosts")), "lies outside"),

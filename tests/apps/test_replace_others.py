@@ -29,24 +29,8 @@ COMMANDS = {
     "stability of LotkaVolterraWindows": ("stability", "lotka-volterra", "--flows", "2", "--output"),
     "trajectory of Logistic": ("trajectory", "logistic", "--until", "10", "--points", "11", "--output"),
     "bifurcation of LogisticMap": ("bifurcation", "logistic-map", "--epsilon", "1.8:2.2:5", "--output"),
-    "stationary of SubPacketFull": (
-        "stationary",
-        "sub-packet",
-        "--loss",
-        "0.1,0.2",
-        "--model",
-        "full",
-        "--output",
-    ),
-    "stationary of SubPacketExact": (
-        "stationary",
-        "sub-packet",
-        "--loss",
-        "0.1",
-        "--model",
-        "exact",
-        "--output",
-    ),
+    "stationary of SubPacketFull": ("stationary", "sub-packet", "--loss", "0.1,0.2", "--model", "full", "--output"),
+    "stationary of SubPacketExact": ("stationary", "sub-packet", "--loss", "0.1", "--model", "exact", "--output"),
     "simulation of one_loss": ("simulate", "one_loss", "--output"),
     "simulation of single_flow": ("simulate", "single_flow", "--output"),
     "comparison MisraVsLinearisation": ("validate", "misra", "--quick", "--output"),
@@ -58,12 +42,7 @@ COMMANDS = {
     "comparison LotkaVolterraVsPackets": ("validate", "lotka-volterra-packets", "--quick", "--output"),
     "comparison WindowRulesVsLaws": ("validate", "window-rules", "--quick", "--output"),
     "comparison LockOut": ("validate", "lock-out", "--quick", "--output"),
-    "comparison RetransmissionPriorityVsPackets": (
-        "validate",
-        "retransmission-priority",
-        "--quick",
-        "--output",
-    ),
+    "comparison RetransmissionPriorityVsPackets": ("validate", "retransmission-priority", "--quick", "--output"),
     "comparison MtcpVsPackets": ("validate", "mtcp", "--quick", "--output"),
     "comparison PacketsVsNs2": ("validate", "ns2", "--output"),
     "comparison SubPacketChainVsPackets": ("validate", "sub-packet", "--quick", "--output"),
@@ -107,9 +86,7 @@ def drawn(figure: object, height: float) -> bytes:
     """A picture of one pixel: what is drawn does not matter here."""
     header = b"IHDR" + struct.pack(">IIBBBBB", 1, 1, 8, 0, 0, 0, 0)
     rest = b"IDAT" + zlib.compress(b"\0\0")
-    chunks = (
-        struct.pack(">I", len(c) - 4) + c + struct.pack(">I", zlib.crc32(c)) for c in (header, rest, b"IEND")
-    )
+    chunks = (struct.pack(">I", len(c) - 4) + c + struct.pack(">I", zlib.crc32(c)) for c in (header, rest, b"IEND"))
     return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
 
 
@@ -139,18 +116,7 @@ def test_no_command_replaces_the_result_of_another(
         ("stability", "logistic-map", "--epsilon", "1.5", "--output", "x.nc"),
         ("stability", "t-refwa", "--phi", "1.5", "--psi", "0.5", "--output", "x.html"),
         ("stationary", "sub-packet", "--loss", "0.1", "--model", "exact", "--output", "x.nc"),
-        (
-            "stationary",
-            "sub-packet",
-            "--loss",
-            "0.1",
-            "--model",
-            "full",
-            "--reading",
-            "L",
-            "--output",
-            "x.nc",
-        ),
+        ("stationary", "sub-packet", "--loss", "0.1", "--model", "full", "--reading", "L", "--output", "x.nc"),
         ("simulate", "one_loss", "--replications", "2", "--output", "x.nc"),
         ("bifurcation", "logistic-map", "--epsilon", "1.8:2.2:5", "--lyapunov", "--output", "x.nc"),
     ],
@@ -206,9 +172,7 @@ def test_a_result_with_other_settings_stays(
     assert path.read_bytes() != before
 
 
-@pytest.mark.parametrize(
-    "words", [("sub-packet", "--quick"), ("ns2",), ("misra", "--quick")], ids=lambda w: w[0]
-)
+@pytest.mark.parametrize("words", [("sub-packet", "--quick"), ("ns2",), ("misra", "--quick")], ids=lambda w: w[0])
 def test_a_comparison_whose_settings_a_file_does_not_name_stays(
     words: tuple[str, ...], refused: Callable[..., str], tmp_path: Path
 ) -> None:
@@ -234,9 +198,7 @@ def test_each_kind_of_file_says_what_it_holds(tmp_path: Path) -> None:
 
 def test_a_page_or_picture_of_an_older_version_stays(tmp_path: Path) -> None:
     page = tmp_path / "x.html"
-    page.write_text(
-        '<!doctype html>\n<html lang="en"><head><meta name="generator" content="tcpdynamics"><meta '
-    )
+    page.write_text('<!doctype html>\n<html lang="en"><head><meta name="generator" content="tcpdynamics"><meta ')
     with pytest.raises(OutputError, match="an older version did not name"):
         check_replaceable(page, False, "report")
     check_replaceable(page, True, "report")

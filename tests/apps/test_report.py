@@ -40,19 +40,13 @@ def test_page_is_well_formed_and_names_are_unique(page: str) -> None:
     assert parser.open == []
     assert len(parser.ids) == len(set(parser.ids))
     assert {"figure-solved", "figure-fig9", "figure-silence", "figure-loss"} <= set(parser.ids)
-    assert {"figure-iguchi1", "figure-iguchi2", "figure-chart_logistic", "figure-chart_trefwa"} <= set(
-        parser.ids
-    )
-    assert {f"figure-fluid-{name}" for name in ("logistic", "lotka-volterra", "t-refwa", "misra")} <= set(
-        parser.ids
-    )
+    assert {"figure-iguchi1", "figure-iguchi2", "figure-chart_logistic", "figure-chart_trefwa"} <= set(parser.ids)
+    assert {f"figure-fluid-{name}" for name in ("logistic", "lotka-volterra", "t-refwa", "misra")} <= set(parser.ids)
 
 
 def test_page_says_what_was_found(page: str) -> None:
     assert "1679936255551813859/2226552430058027235" in page
-    assert len(re.findall(r'<td class="(?:agrees|close|differs|undecided|no answer)"', page)) == 4 * 4 * (
-        3 + 2 + 2 + 3
-    )
+    assert len(re.findall(r'<td class="(?:agrees|close|differs|undecided|no answer)"', page)) == 4 * 4 * (3 + 2 + 2 + 3)
     assert "numpy" in page and "Seed" in page
     links = set(re.findall(r'href="#([^"]+)"', page))
     assert links <= set(re.findall(r'id="([^"]+)"', page))
@@ -86,10 +80,7 @@ def test_page_holds_every_claim_with_its_verdict(page: str) -> None:
 def test_page_says_what_became_of_models_in_fluids(page: str) -> None:
     text = page[page.index('<h2 id="motion">') : page.index('<h2 id="claims">')]
     assert "14 of 14 agree" in text  # logistic
-    assert (
-        "12 of 12 agree with the exact quasi-polynomial, 0 of 12 agree, 12 differ with the simplified one"
-        in text
-    )
+    assert "12 of 12 agree with the exact quasi-polynomial, 0 of 12 agree, 12 differ with the simplified one" in text
     assert "no reading" in text and "8 of 8 agree" in text  # T-REFWA
     published = page[page.index('<h2 id="t-refwa">') : page.index('<h2 id="motion">')]
     assert re.findall(r"<td[^>]*>(stable|marginal|unstable)</td>", published).count("marginal") == 1

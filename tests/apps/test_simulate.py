@@ -24,15 +24,7 @@ from tcpdynamics.apps import packet_outputs
 from tcpdynamics.apps.command import progress
 from tcpdynamics.apps.command import simulate as cli_packets
 from tcpdynamics.apps.command.main import cli
-from tcpdynamics.validation.packet import (
-    Bottleneck,
-    Flows,
-    Link,
-    Record,
-    Scenario,
-    load_scenario,
-    ready_scenarios,
-)
+from tcpdynamics.validation.packet import Bottleneck, Flows, Link, Record, Scenario, load_scenario, ready_scenarios
 from tcpdynamics.validation.packet import simulate as run
 
 SCENARIO = """
@@ -156,18 +148,8 @@ def test_trace_changes_nothing_else(small: str, tmp_path: Path) -> None:
 
 def test_set_is_what_a_changed_file_is(small: str, tmp_path: Path) -> None:
     other = tmp_path / "other.toml"
-    other.write_text(
-        SCENARIO.replace("buffer = 20", "buffer = 9").replace("count = 10", 'count = 5\nsender = "reno"')
-    )
-    words = (
-        "--set",
-        "bottleneck.buffer=9",
-        "--set",
-        "flows.0.count=5",
-        "--set",
-        "flows.0.sender=reno",
-        "--json",
-    )
+    other.write_text(SCENARIO.replace("buffer = 20", "buffer = 9").replace("count = 10", 'count = 5\nsender = "reno"'))
+    words = ("--set", "bottleneck.buffer=9", "--set", "flows.0.count=5", "--set", "flows.0.sender=reno", "--json")
     assert answer(small, *words) == answer(str(other), "--json")
 
 
@@ -189,14 +171,8 @@ def test_set_is_what_a_changed_file_is(small: str, tmp_path: Path) -> None:
         (["--precision", "nan"], "--precision must be a number"),
         (["--most", "9"], "--most belongs to --precision"),
         (["--replications", "2", "--output", "x.csv"], "--output x.csv shows one run"),
-        (
-            ["--replications", "2", "--set", "record.sends=true"],
-            "asks for sends; switch them off with --set record={}",
-        ),
-        (
-            ["--precision", "2%", "--set", "record.queues=0"],
-            "asks for queues; switch them off with --set record={}",
-        ),
+        (["--replications", "2", "--set", "record.sends=true"], "asks for sends; switch them off with --set record={}"),
+        (["--precision", "2%", "--set", "record.queues=0"], "asks for queues; switch them off with --set record={}"),
         (["--precision", "2%", "--output", "x.html"], "--output x.html shows one run"),
         (["--trace", "no/such/folder/x.csv"], "does not exist"),
         (["--trace", "x.txt"], "ends in .csv"),
@@ -212,21 +188,15 @@ def test_mistakes_are_one_sentence_and_exit_code_2(
     assert says in refused("simulate", small, *words)
 
 
-def test_outputs_do_not_overwrite_each_other_or_the_scenario(
-    tmp_path: Path, refused: Callable[..., str]
-) -> None:
+def test_outputs_do_not_overwrite_each_other_or_the_scenario(tmp_path: Path, refused: Callable[..., str]) -> None:
     path = tmp_path / "scenario.csv"
     path.write_text(SCENARIO)
     assert "in use" in refused("simulate", str(path), "--trace", str(path))
     assert path.read_text() == SCENARIO
 
 
-@pytest.mark.parametrize(
-    ("option", "name"), [("--trace", "x.csv"), ("--output", "x.nc"), ("--plot", "x.html")]
-)
-def test_a_full_disk_is_one_sentence_and_leaves_nothing(
-    small: str, tmp_path: Path, option: str, name: str
-) -> None:
+@pytest.mark.parametrize(("option", "name"), [("--trace", "x.csv"), ("--output", "x.nc"), ("--plot", "x.html")])
+def test_a_full_disk_is_one_sentence_and_leaves_nothing(small: str, tmp_path: Path, option: str, name: str) -> None:
     folder = tmp_path / "out"
     folder.mkdir()
     found = process("-c", FULL_DISK, "simulate", small, option, str(folder / name))
@@ -251,9 +221,7 @@ def interrupting(text: str) -> Iterator[object]:
     yield Presses()
 
 
-def test_an_interrupted_run_saves_what_it_has(
-    small: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_run_saves_what_it_has(small: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cli_packets, "progress_line", interrupting)
     target, stored = tmp_path / "sends.csv", tmp_path / "run.nc"
     found = done(small, "--set", LONG, "--trace", str(target), "--output", str(stored))
@@ -267,9 +235,7 @@ def test_an_interrupted_run_saves_what_it_has(
     assert 0 < float(last.split(",")[0]) <= until + 5e-10  # written with nine digits after the point
 
 
-def test_an_interrupted_run_without_outputs_writes_nothing(
-    small: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_run_without_outputs_writes_nothing(small: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cli_packets, "progress_line", interrupting)
     found = done(small, "--set", LONG)
     assert (found.exit_code, found.stdout) == (130, "")
@@ -385,9 +351,7 @@ def test_a_file_that_is_not_ours_is_overwritten_by_force_only(
         ["--set", "record.queues=1e-6", "--set", "duration=30000s"],
     ],
 )
-def test_too_much_is_refused_before_it_starts(
-    small: str, words: list[str], refused: Callable[..., str]
-) -> None:
+def test_too_much_is_refused_before_it_starts(small: str, words: list[str], refused: Callable[..., str]) -> None:
     said = refused("simulate", small, *words)
     assert len(said) < 700
     assert any(text in said for text in ("operations", "GB of memory", "packets at these", "less often"))
@@ -462,9 +426,7 @@ def test_summary_names_the_numbers_of_a_queue_and_counts_marks(small: str) -> No
         "--set", "flows.0.ecn=true",
     )  # fmt: skip
     told = " ".join(text.split())
-    assert (
-        "red (20 packets, the one being sent included; min_threshold 5, max_threshold 15, p_max 0.2," in told
-    )
+    assert "red (20 packets, the one being sent included; min_threshold 5, max_threshold 15, p_max 0.2," in told
     assert "ECN on" in told
     assert int(next(x for x in text.splitlines() if "packets marked instead of lost" in x).split()[-1]) > 0
 
@@ -475,9 +437,7 @@ def test_summary_lists_the_links_that_lose(tmp_path: Path) -> None:
     text = answer(str(path))
     assert "link r1->r2: loss 0." in text
     assert "link a->r1" not in text  # it loses nothing
-    assert "±" in next(
-        line for line in answer(str(path), "--replications", "2").splitlines() if "link r1->r2" in line
-    )
+    assert "±" in next(line for line in answer(str(path), "--replications", "2").splitlines() if "link r1->r2" in line)
 
 
 def test_json_is_whole_without_recordings(small: str) -> None:
@@ -519,9 +479,7 @@ def test_progress_goes_to_standard_error_line_by_line(tmp_path, monkeypatch):
 def test_a_file_without_flows_is_refused(tmp_path):
     empty = tmp_path / "empty.toml"
     empty.write_text("")
-    done = subprocess.run(
-        [sys.executable, "-m", "tcpdynamics", "simulate", str(empty)], capture_output=True, text=True
-    )
+    done = subprocess.run([sys.executable, "-m", "tcpdynamics", "simulate", str(empty)], capture_output=True, text=True)
     assert done.returncode == 2
     assert done.stdout == "" and done.stderr.count("\n") == 1 and "[[flows]]" in done.stderr
 
@@ -591,9 +549,7 @@ def test_web_users_are_summed_up_by_their_connections_and_drawn_below_the_frame(
     assert "connections that finished" in done.output and "flows that finished" not in done.output
     scenario = load_scenario(ready_scenarios()["web_users"])
     few = dataclasses.replace(scenario.flows[0], count=40)
-    short = dataclasses.replace(
-        scenario, flows=(few,), duration=60.0, warm_up=20.0, record=Record(windows=0.1)
-    )
+    short = dataclasses.replace(scenario, flows=(few,), duration=60.0, warm_up=20.0, record=Record(windows=0.1))
     figure = plot(run(short), "windows")
     top = figure.layout.yaxis.range[1]
     dotted = [trace for trace in figure.data if trace.line.dash == "dot"]

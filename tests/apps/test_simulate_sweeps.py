@@ -20,15 +20,7 @@ from tcpdynamics.validation.packet.scenario.changes import changed
 from tcpdynamics.validation.packet.sweeps import scenario_work
 
 SHORT = ["sub_packet", "--set", "duration=10s", "--set", "warm_up=2s", "--set", "flows.0.count=4"]
-SWEEP = [
-    *SHORT,
-    "--set",
-    "bottleneck.buffer=10:30:2",
-    "--set",
-    "bottleneck.queue=red,droptail",
-    "--replications",
-    "2",
-]
+SWEEP = [*SHORT, "--set", "bottleneck.buffer=10:30:2", "--set", "bottleneck.queue=red,droptail", "--replications", "2"]
 
 
 def run(*words):
@@ -43,13 +35,7 @@ def test_a_grid_is_written_in_every_form_and_resumes(tmp_path):
     assert "4 scenarios, 2 replications each" in done.output and "±" in done.output
     result = xr.load_dataset(names["nc"])
     base = load_scenario(ready_scenarios()["sub_packet"])
-    values = {
-        "duration": 10.0,
-        "warm_up": 2.0,
-        "flows.0.count": 4,
-        "bottleneck.buffer": 30,
-        "bottleneck.queue": "red",
-    }
+    values = {"duration": 10.0, "warm_up": 2.0, "flows.0.count": 4, "bottleneck.buffer": 30, "bottleneck.queue": "red"}
     single = replicate(changed(base, values), 2)
     point = result.sel({"bottleneck.buffer": 30, "bottleneck.queue": "red"})
     assert np.array_equal(point.loss_rate.values, single.loss_rate.values)
@@ -63,34 +49,18 @@ def test_a_grid_is_written_in_every_form_and_resumes(tmp_path):
     assert before == {kind: path.read_bytes() for kind, path in names.items() if kind != "zarr"}
     other = run(*SWEEP, "--set", "duration=11s", "--output", names["zarr"])
     assert "its parameter 'duration' is 10.0, this one's is 11.0" in str(other.exception)
-    assert "with other settings" in str(
-        run(*SWEEP, "--set", "duration=11s", "--output", names["nc"]).exception
-    )
+    assert "with other settings" in str(run(*SWEEP, "--set", "duration=11s", "--output", names["nc"]).exception)
 
 
 def test_json_has_coordinates_and_intervals():
     done = click.testing.CliRunner().invoke(cli, ["simulate", *SWEEP, "--quantity", "loss_rate", "--json"])
     document = json.loads(done.stdout)
     assert document["coordinates"]["bottleneck.queue"] == ["red", "droptail"]
-    assert set(document["results"]) == {
-        "loss_rate",
-        "status",
-        "loss_rate_mean",
-        "loss_rate_low",
-        "loss_rate_high",
-    }
+    assert set(document["results"]) == {"loss_rate", "status", "loss_rate_mean", "loss_rate_low", "loss_rate_high"}
 
 
 def test_groups_of_flows_have_columns_and_shares_that_add_up_to_one():
-    words = (
-        "tfrc_beside_sack",
-        "--set",
-        "duration=10s",
-        "--set",
-        "warm_up=2s",
-        "--set",
-        "bottleneck.buffer=5,20",
-    )
+    words = ("tfrc_beside_sack", "--set", "duration=10s", "--set", "warm_up=2s", "--set", "bottleneck.buffer=5,20")
     done = run(*words, "--replications", 2, "--quantity", "group_share", "--quantity", "mean_wait")
     head, *rows = done.stdout.splitlines()[1:4]
     assert "group 0: share" in head and "group 1: share" in head and "mean_wait [s]" in head
@@ -103,12 +73,7 @@ def test_a_table_has_columns_for_each_group_and_flow(tmp_path):
     words = "tfrc_beside_sack --set duration=10s --set warm_up=2s --set slice=2s --set bottleneck.buffer=5,20"
     path, kept = tmp_path / "x.csv", ["group_share", "loss_rate", "sent", "link_dropped", "slice_goodput"]
     done = run(
-        *words.split(),
-        "--replications",
-        2,
-        "--output",
-        path,
-        *(word for name in kept for word in ("--quantity", name)),
+        *words.split(), "--replications", 2, "--output", path, *(word for name in kept for word in ("--quantity", name))
     )
     assert "without slice_goodput" in done.output
     rows = list(csv.DictReader(path.read_text().splitlines()))

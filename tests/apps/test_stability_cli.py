@@ -37,9 +37,7 @@ def test_the_verdict_on_a_window_is_that_of_its_multiplier(answer, phi, psi):
 @settings(max_examples=15)
 @given(epsilon=st.floats(0.1, 3), delay=st.floats(0.05, 2))
 def test_a_delayed_point_is_a_root_of_its_equation_and_settles_as_it_says(answer, epsilon, delay):
-    document = json.loads(
-        answer("stability", "logistic", "--epsilon", repr(epsilon), "--delay", repr(delay), "--json")
-    )
+    document = json.loads(answer("stability", "logistic", "--epsilon", repr(epsilon), "--delay", repr(delay), "--json"))
     results = document["results"]
     z = complex(*results["characteristic_root"]["values"][0])
     assert abs(z + epsilon * np.exp(-z * delay)) < 1e-9 * (1 + epsilon)
@@ -67,9 +65,9 @@ def test_marginal_is_not_missed_for_rounding(answer, pair):
     phi, psi = map(str, pair)  # sums that may miss 2 by a rounding error
     assert answer("stability", "t-refwa", "--phi", phi, "--psi", psi, "--verdict").startswith("marginal")
     # What differs from 2 by more than rounding counts as different.
-    assert answer(
-        "stability", "t-refwa", "--phi", phi, "--psi", f"{pair[1] + 1e-12!r}", "--verdict"
-    ).startswith("unstable")
+    assert answer("stability", "t-refwa", "--phi", phi, "--psi", f"{pair[1] + 1e-12!r}", "--verdict").startswith(
+        "unstable"
+    )
 
 
 #: Characteristic polynomials, written down from the recursions, highest power first.
@@ -85,9 +83,7 @@ POLYNOMIALS = {
 
 @pytest.mark.parametrize("reading", POLYNOMIALS)
 def test_charts_of_t_refwa_agree_with_polynomial_roots(answer, reading):
-    document = json.loads(
-        answer("stability", "t-refwa", *GAINS, "--reading", reading, "--delay", "1", "--json")
-    )
+    document = json.loads(answer("stability", "t-refwa", *GAINS, "--reading", reading, "--delay", "1", "--json"))
     phi, psi = (np.array(document["coordinates"][k]) for k in ("phi", "psi"))
     results = document["results"]
     assert results["radius"]["dims"] == ["phi", "psi"]
@@ -111,9 +107,7 @@ def test_charts_of_t_refwa_agree_with_polynomial_roots(answer, reading):
     ],
 )
 def test_charts_in_continuous_time_end_on_their_curves(answer, reading, of_phi, of_psi):
-    document = json.loads(
-        answer("stability", "t-refwa", *GAINS, "--reading", reading, "--delay", "1", "--json")
-    )
+    document = json.loads(answer("stability", "t-refwa", *GAINS, "--reading", reading, "--delay", "1", "--json"))
     boundary = zip(*(document["results"][f"boundary_{k}"]["values"] for k in ("phi", "psi")), strict=True)
     curved = [(f, s) for f, s in boundary if f > 1e-6 and s > 1e-6]
     assert len(curved) > 10
@@ -326,7 +320,7 @@ def test_a_store_of_another_sweep_or_a_cut_one_is_left_alone(answer, refused, tm
         (["t-refwa", *GAINS, "--bdp", "1,2", "--output", "x.png"], "at most 2 ranges"),
         (["t-refwa", "--phi", "0:1:2000", "--psi", "0:1:1000", "--json"], "JSON would have"),
     ],
-)  # fmt: skip
+)
 def test_refusals(refused, tmp_path, monkeypatch, words, says):
     monkeypatch.chdir(tmp_path)
     assert says in refused("stability", *words)
@@ -386,6 +380,6 @@ def test_many_flows_do_not_oscillate_by_rounding(answer):
         (["lotka-volterra", "--flows", "301"], "--flows must be at most 300"),
         (["lotka-volterra", "--flows", "1e9"], "--flows must be at most 300"),
     ],
-)  # fmt: skip
+)
 def test_sizes_that_cannot_be_are_refused(refused, words, says):
     assert says in refused("stability", *words)

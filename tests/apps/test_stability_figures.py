@@ -24,10 +24,7 @@ def test_both_boundaries_of_a_chart_lie_on_its_lines():
         stability_chart(TRefwaIntegrating(**GRID)), marks=[{"phi": 1.5, "psi": 0.5, "name": "published"}]
     )
     lines = {name: _trace(figure, f"boundary, {name}") for name in ("from the roots", "in closed form")}
-    for name, tolerance in (
-        ("from the roots", 1e-9),
-        ("in closed form", 0.2),
-    ):  # the latter is linear in a cell
+    for name, tolerance in (("from the roots", 1e-9), ("in closed form", 0.2)):  # the latter is linear in a cell
         x, y = (np.asarray(v, float) for v in (lines[name].x, lines[name].y))
         at = np.isfinite(x)
         off = np.min([abs(y), abs(x - y), abs(4 - 2 * x + y)], axis=0)[at]
@@ -50,9 +47,7 @@ def test_the_closed_form_is_exact_where_its_margin_is_linear_along_edges():
 
 
 def test_one_parameter_is_a_line_with_its_crossing():
-    figure = stability_figure(
-        stability_chart(LogisticMap(epsilon=np.linspace(0.1, 3, 12))), marks=[{"epsilon": 1.95}]
-    )
+    figure = stability_figure(stability_chart(LogisticMap(epsilon=np.linspace(0.1, 3, 12))), marks=[{"epsilon": 1.95}])
     lines = [s for s in figure.layout.shapes if s.x0 == s.x1]
     assert [s.line.dash for s in lines] == [None, "dash"]  # from the roots, in closed form
     assert [s.x0 for s in lines] == pytest.approx([2, 2], abs=1e-9)

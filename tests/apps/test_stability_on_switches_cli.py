@@ -15,9 +15,7 @@ def test_the_verdict_on_a_switch_names_both_sides(answer):
     line = answer("stability", "t-refwa", *CUT, "--phi", "2.4", "--psi", "1.5", "--verdict")
     assert line.startswith("stable: on a switch of the equations, below it the multiplier -0.5, above it")
     assert "above it the multiplier -1.4; settles to 1 % in" in line and len(line.splitlines()) == 1
-    assert float(line.partition("1 % in ")[2].split()[0]) == pytest.approx(
-        np.log(100) / -np.log(0.7**0.5), rel=1e-3
-    )
+    assert float(line.partition("1 % in ")[2].split()[0]) == pytest.approx(np.log(100) / -np.log(0.7**0.5), rel=1e-3)
     line = answer("stability", "t-refwa", *CUT, "--phi", "3.4", "--psi", "1.5", "--verdict")
     assert line.startswith("unstable: on a switch") and "deviations grow e-fold in" in line
     line = answer("stability", "t-refwa", "--reading", "delayed", "--delay", "1", "--phi", "0", "--verdict")

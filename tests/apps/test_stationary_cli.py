@@ -52,14 +52,10 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 def test_exact_results_have_a_bound(refused: Callable[..., str], answer: Callable[..., str]) -> None:
     for loss in ("0.01:0.4999:2000", "0.123456789:0.4:500"):
         assert "digits" in refused(*WORDS, loss, "--exact", "--w-max", "60")
-    assert "/" in answer(
-        *WORDS, "0.123457", "--exact", "--w-max", "40", "--json"
-    )  # beyond Python's 4,300 digits
+    assert "/" in answer(*WORDS, "0.123457", "--exact", "--w-max", "40", "--json")  # beyond Python's 4,300 digits
 
 
-def test_a_file_of_others_is_kept(
-    refused: Callable[..., str], answer: Callable[..., str], tmp_path: Path
-) -> None:
+def test_a_file_of_others_is_kept(refused: Callable[..., str], answer: Callable[..., str], tmp_path: Path) -> None:
     path = tmp_path / "x.nc"
     path.write_text("a diary")
     assert "--force" in refused(*WORDS, "0.1", "--output", str(path))
@@ -96,8 +92,6 @@ def test_a_law_is_drawn(tmp_path: Path) -> None:
         done = CliRunner().invoke(cli, [*WORDS, *words, "--output", str(path)])
         assert done.exit_code == 0, done.output
         assert says in path.read_text() and done.stdout == ""
-    two = CliRunner().invoke(
-        cli, [*WORDS, "0.1,0.2", "--base-timeout", "2,3", "--output", str(tmp_path / "no.html")]
-    )
+    two = CliRunner().invoke(cli, [*WORDS, "0.1,0.2", "--base-timeout", "2,3", "--output", str(tmp_path / "no.html")])
     assert "a picture shows at most 1 ranges" in str(two.exception)
     assert not (tmp_path / "no.html").exists()

@@ -32,30 +32,19 @@ def test_a_million_loss_rates_go_to_a_file(answer: Callable[..., str], tmp_path:
         total = held.sent.isel(loss=slice(None, None, 1000)).sum("packets")
         np.testing.assert_allclose(total, 1.0, rtol=1e-12)
         assert held.attrs["series_error"] <= 2e-13
-        assert json.loads(held.attrs["parameters"])["loss"] == {
-            "first": 0.01,
-            "last": 0.5,
-            "count": 1_000_000,
-        }
+        assert json.loads(held.attrs["parameters"])["loss"] == {"first": 0.01, "last": 0.5, "count": 1_000_000}
 
 
 def test_several_files_at_once(answer: Callable[..., str], tmp_path: Path) -> None:
     paths = [tmp_path / "x.nc", tmp_path / "x.html"]
     answer(
-        *WORDS,
-        "--loss",
-        "0.1",
-        "--retransmission-loss",
-        "0.1:0.3:3",
-        *(w for p in paths for w in ("--output", str(p))),
+        *WORDS, "--loss", "0.1", "--retransmission-loss", "0.1:0.3:3", *(w for p in paths for w in ("--output", str(p)))
     )
     assert all(path.stat().st_size > 1000 for path in paths)
     assert "loss of data sent again" in paths[1].read_text()
 
 
-def test_a_stranger_s_file_is_refused_before_the_chain_is_explored(
-    refused: Callable[..., str], tmp_path: Path
-) -> None:
+def test_a_stranger_s_file_is_refused_before_the_chain_is_explored(refused: Callable[..., str], tmp_path: Path) -> None:
     path = tmp_path / "x.nc"
     path.write_text("mine")
     assert "tcpdynamics did not write it" in refused(*WORDS, "--loss", "2", "--output", str(path))
@@ -92,10 +81,8 @@ def test_losses_of_acknowledgements_and_of_what_is_sent_again(answer: Callable[.
         (("--rules", "bsd"), "'ns2', 'rfc'"),
         (("--timeout", "2.3"), "--timeout must be a multiple of 1/8"),
     ],
-)  # fmt: skip
-def test_one_sentence_says_what_is_wrong(
-    refused: Callable[..., str], words: tuple[str, ...], says: str
-) -> None:
+)
+def test_one_sentence_says_what_is_wrong(refused: Callable[..., str], words: tuple[str, ...], says: str) -> None:
     kept = [w for w in zip(WORDS[2::2], WORDS[3::2], strict=True) if w[0] not in words]
     assert says in refused(*WORDS[:2], *(x for pair in kept for x in pair), *words, "--loss", "0.1")
 

@@ -29,19 +29,7 @@ def test_a_map_step_by_step(answer):
 
 
 def test_flows_against_scipy(answer):
-    words = (
-        "--flows",
-        "3",
-        "--gamma",
-        "0.5",
-        "--start",
-        "N[1]=50",
-        "--until",
-        "8",
-        "--points",
-        "9",
-        "--json",
-    )
+    words = ("--flows", "3", "--gamma", "0.5", "--start", "N[1]=50", "--until", "8", "--points", "9", "--json")
     document = json.loads(answer("trajectory", "lotka-volterra", *words))
     rates = np.array(document["results"]["N"]["values"])
 
@@ -70,9 +58,7 @@ def test_times_and_capacities_with_units(answer):
     words = ["--flows", "10", "--buffer", "50", "--points", "5", "--json"]
     some = ["--capacity", "10Mbit/s", "--packet-size", "1250B", "--base-rtt", "100ms", "--until", "2000ms"]
     same = ["--capacity", "1000", "--base-rtt", "0.1", "--until", "2"]
-    assert answer("trajectory", "fluid-tcp", *words, *some) == answer(
-        "trajectory", "fluid-tcp", *words, *same
-    )
+    assert answer("trajectory", "fluid-tcp", *words, *some) == answer("trajectory", "fluid-tcp", *words, *same)
 
 
 def test_a_long_table_is_thinned_evenly_and_ends_at_the_end(answer):
@@ -105,18 +91,7 @@ def test_the_excluded_end_of_a_domain_is_left_out_and_marked(answer):
 
 def test_a_store_and_a_page(answer, tmp_path):
     store, page, direct = tmp_path / "t.zarr", tmp_path / "t.html", tmp_path / "t.nc"
-    words = [
-        "trajectory",
-        "logistic",
-        "--epsilon",
-        "0.5:2:4",
-        "--delay",
-        "1",
-        "--until",
-        "20",
-        "--points",
-        "11",
-    ]
+    words = ["trajectory", "logistic", "--epsilon", "0.5:2:4", "--delay", "1", "--until", "20", "--points", "11"]
     answer(*words, "--output", str(store), "--output", str(page))
     answer(*words, "--output", str(direct))
     with xr.open_zarr(store) as kept, xr.open_dataset(direct) as stored:
@@ -191,7 +166,7 @@ def test_a_file_that_is_no_whole_result_is_not_replaced(answer, refused, tmp_pat
         (["t-refwa", "--view", "dde"], "--view 'dde' is not a view of TRefwaWindow"),
         (["logistic", "--output", "x.csv"], "ends in .nc, .html, .png or .zarr"),
     ],
-)  # fmt: skip
+)
 def test_refusals(refused, tmp_path, monkeypatch, words, says):
     monkeypatch.chdir(tmp_path)
     assert says in refused("trajectory", *words)

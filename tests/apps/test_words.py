@@ -68,17 +68,13 @@ def test_every_chain_is_a_command_with_the_options_of_its_fields(answer: Callabl
     for name in names(CHAIN):
         text = answer("stationary", name, "--help")
         assert all(
-            f"--{entry.name.replace('_', '-')}" in text
-            for entry in entries(name, CHAIN)
-            if entry.kind != "choice"
+            f"--{entry.name.replace('_', '-')}" in text for entry in entries(name, CHAIN) if entry.kind != "choice"
         )
         document = json.loads(answer("stationary", name, "--loss", "0.1,0.2", "--json"))
         assert len(document["probability"]) == 2
     words = ("stationary", "sub-packet", "--loss", "0.1", "--json")
     for letter, kind in (("B", "fresh"), ("L", "levels")):
-        by_letter, by_name = (
-            json.loads(answer(*words, *more)) for more in (("--reading", letter), ("--model", kind))
-        )
+        by_letter, by_name = (json.loads(answer(*words, *more)) for more in (("--reading", letter), ("--model", kind)))
         assert by_letter["probability"] == by_name["probability"]
         assert by_letter["parameters"]["class"].lower().endswith(kind)
 
@@ -88,9 +84,7 @@ def test_a_second_range_is_a_column_and_nests_in_json(answer: Callable[..., str]
     document = json.loads(answer(*words, "--json"))
     assert (document["loss"], document["base_timeout"]) == ([0.1, 0.2], [2.0, 3.0, 4.0])
     single = json.loads(answer(*words[:4], "--base-timeout", "3", "--json"))
-    assert [row[1] for row in document["packets_per_rtt"]] == pytest.approx(
-        single["packets_per_rtt"], rel=1e-14
-    )
+    assert [row[1] for row in document["packets_per_rtt"]] == pytest.approx(single["packets_per_rtt"], rel=1e-14)
     rows = [line.split() for line in answer(*words).splitlines()[2:]]
     assert rows[0][:2] == ["loss", "base_timeout"] and len(rows) == 7
     means = [x for row in document["packets_per_rtt"] for x in row]
@@ -148,9 +142,7 @@ def test_the_shell_completes_models_and_scenarios() -> None:
     def complete(words: str) -> list[str]:
         environment = dict(os.environ, _TCPDYNAMICS_COMPLETE="bash_complete", COMP_WORDS=words)
         environment["COMP_CWORD"] = str(len(words.split()) - 1)
-        code = (
-            "import sys; sys.argv[0] = 'tcpdynamics'; from tcpdynamics.apps.command.main import main; main()"
-        )
+        code = "import sys; sys.argv[0] = 'tcpdynamics'; from tcpdynamics.apps.command.main import main; main()"
         done = subprocess.run(
             [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
         )
@@ -193,9 +185,7 @@ def _chart() -> None:
     from tcpdynamics.models import LogisticDelayed
     from tcpdynamics.solvers.stability.stability_chart import stability_chart
 
-    stability_chart(
-        LogisticDelayed(epsilon=np.linspace(0.1, 3, 500), delay=np.linspace(0, 2, 401)), trace=False
-    )
+    stability_chart(LogisticDelayed(epsilon=np.linspace(0.1, 3, 500), delay=np.linspace(0, 2, 401)), trace=False)
 
 
 @pytest.mark.parametrize(
@@ -206,9 +196,7 @@ def _chart() -> None:
         _comparison("TRefwaMapVsFluid", gains=((1.5, 0.5),), rounds=1, lags=(0.5,)),
         _comparison("MisraVsLinearisation", ratio=(0.8,), rounds=1, horizon=20.0),
         _comparison("SubPacketChainVsPackets", flows=(20,), duration=40.0, warm_up=10.0, replications=2),
-        _comparison(
-            "LotkaVolterraVsPackets", rates=(1e7,), between=(15e6,), flows=(2,), staleness=(), replications=2
-        ),
+        _comparison("LotkaVolterraVsPackets", rates=(1e7,), between=(15e6,), flows=(2,), staleness=(), replications=2),
         _comparison("WindowRulesVsLaws", rules=("reno",), loss=(0.01, 0.005), duration=20.0, replications=2),
         _comparison("LockOut", runs=("as in the paper", "jitter"), flows=20, duration=240.0, replications=2),
         _comparison("RetransmissionPriorityVsPackets", flows=(25,), duration=240.0, replications=2),

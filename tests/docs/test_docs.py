@@ -66,27 +66,14 @@ def test_quantities_and_statistics_are_described():
 
     text = page("your_own_model_against_packets.md")
     assert {f'`"{name}"`' for name in QUANTITIES} <= set(re.findall(r'`"\w+"`', text))
-    public = {
-        name for name, f in vars(statistics).items() if getattr(f, "__module__", "") == statistics.__name__
-    }
+    public = {name for name, f in vars(statistics).items() if getattr(f, "__module__", "") == statistics.__name__}
     functions = {name for name in public if not name.startswith("_")} - {"joined"}
     assert functions == set(re.findall(r"^\| `(\w+)\([a-z, ]*\)` \|", text, re.MULTILINE))
 
 
 def test_fields_that_rules_see_exist():
     described = set(re.findall(r"^\| `f\.(\w+)`", page("your_own_congestion_control.md"), re.MULTILINE))
-    assert described >= {
-        "cwnd",
-        "ssthresh",
-        "rtt",
-        "min_rtt",
-        "srtt",
-        "flight",
-        "window",
-        "packet_size",
-        "p0",
-        "x0",
-    }
+    assert described >= {"cwnd", "ssthresh", "rtt", "min_rtt", "srtt", "flight", "window", "packet_size", "p0", "x0"}
     assert described <= set(FLOW.names)
 
 
@@ -181,9 +168,7 @@ def test_python_of_a_page_prints_its_results(name, capsys, tmp_path, monkeypatch
 def test_the_guide_copies_a_ready_scenario_wherever_it_was_installed():
     (line,) = [line for line in page("guide.md").splitlines() if line.startswith("python -c ")]
     code, target = re.fullmatch(r'python -c "(.*)" > (\S+)', line).groups()
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True)
     assert target == "my.toml" and parse_scenario(tomllib.loads(done.stdout)).name == "one_loss"
     assert f"tcpdynamics simulate {target}" in page("guide.md")
 
@@ -279,9 +264,7 @@ def test_every_queue_and_its_numbers_are_described():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if line.startswith("|") and len(cells) == 5 and cells[1].startswith("`"):
             name = cells[0].strip('`"') or name
-            described.append(
-                (name, cells[1].strip("`"), cells[2], float(cells[3]), cells[4].replace("`", ""))
-            )
+            described.append((name, cells[1].strip("`"), cells[2], float(cells[3]), cells[4].replace("`", "")))
     stated = [
         (queue, p.name, p.unit, p.default, p.meaning.replace("`", ""))
         for queue, file in DISCIPLINES.items()
@@ -299,14 +282,10 @@ def test_every_router_and_its_numbers_are_described():
     """The table of docs/links.md is what the routers say of themselves."""
     text = page("links.md").partition("## Routers that read headers")[2].partition("\n## ")[0]
     rows = [
-        [cell.strip() for cell in line.strip("|").split("|")]
-        for line in text.splitlines()
-        if line.startswith("| `")
+        [cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("| `")
     ]
     described = [(name.strip("`"), unit, float(default), meaning) for name, unit, default, meaning in rows]
-    stated = [
-        (p.name, p.unit, p.default, p.meaning) for file in ROUTERS.values() for p in parameters_of(file)
-    ]
+    stated = [(p.name, p.unit, p.default, p.meaning) for file in ROUTERS.values() for p in parameters_of(file)]
     assert described == stated
     for router in ROUTERS:
         assert f'**`"{router}"`**' in text

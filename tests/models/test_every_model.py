@@ -33,11 +33,7 @@ def of_each(classes: list[type[Model]]) -> pytest.MarkDecorator:
 
 def sweepable(model: Model) -> list[dict[str, Any]]:
     """Parameters that are real numbers and have a value."""
-    return [
-        r
-        for r in describe(model)
-        if not r["integer"] and not r["structural"] and np.isfinite(value(model, r))
-    ]
+    return [r for r in describe(model) if not r["integer"] and not r["structural"] and np.isfinite(value(model, r))]
 
 
 def value(model: Model, row: dict[str, Any]) -> float:
@@ -63,15 +59,9 @@ def closed_forms(cls: type[Model]) -> list[str]:
     """Methods that need no argument and give a number."""
     names = []
     for name, method in inspect.getmembers(cls, inspect.isfunction):
-        if (
-            name.startswith("_")
-            or name in MOTION
-            or isinstance(inspect.getattr_static(cls, name), staticmethod)
-        ):
+        if name.startswith("_") or name in MOTION or isinstance(inspect.getattr_static(cls, name), staticmethod):
             continue
-        if len(inspect.signature(method).parameters) == 1 and isinstance(
-            number_of(example(cls), name), float
-        ):
+        if len(inspect.signature(method).parameters) == 1 and isinstance(number_of(example(cls), name), float):
             names.append(name)
     return names
 
@@ -195,9 +185,7 @@ def test_arrays_equal_loops(cls: type[Model], name: str) -> None:
         swept = getattr(dataclasses.replace(model, **{row["name"]: numbers}), name)()
         single = [getattr(dataclasses.replace(model, **{row["name"]: x}), name)() for x in numbers]
         if getattr(swept, "ndim", 0):
-            assert swept.dims == (row["name"],) and swept.values == pytest.approx(
-                single, rel=1e-12, nan_ok=True
-            )
+            assert swept.dims == (row["name"],) and swept.values == pytest.approx(single, rel=1e-12, nan_ok=True)
         else:  # the formula is free of it
             assert single == [swept, swept]
 
@@ -216,9 +204,7 @@ def test_units_agree(cls: type[Model], units: pint.UnitRegistry[float]) -> None:
     model = example(cls)
     rows = [r for r in sweepable(model) if r["unit"] != "1"]
     changed = {
-        r["name"]: units.Quantity(value(model, r) / 1000, f"kilo{r['unit']}")
-        for r in rows
-        if r["unit"][0] != "1"
+        r["name"]: units.Quantity(value(model, r) / 1000, f"kilo{r['unit']}") for r in rows if r["unit"][0] != "1"
     }
     other = dataclasses.replace(model, **changed)
     for name in changed:

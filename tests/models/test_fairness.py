@@ -200,9 +200,7 @@ def test_atkinson_rises_with_aversion(x: np.ndarray, a: float, b: float) -> None
     assert atkinson(x, min(a, b)) <= atkinson(x, max(a, b)) + 1e-12 <= atkinson(x, INF) + 2e-12
 
 
-@pytest.mark.parametrize(
-    "order", [-2.0, 0.01, 0.5, 0.9, 1 - 1e-6, 1 - 1e-12, 1 + 1e-12, 1 + 1e-6, 1.1, 3.0, 400.0]
-)
+@pytest.mark.parametrize("order", [-2.0, 0.01, 0.5, 0.9, 1 - 1e-6, 1 - 1e-12, 1 + 1e-12, 1 + 1e-6, 1.1, 3.0, 400.0])
 def test_hill_numbers_against_high_precision(order: float) -> None:
     x = np.random.default_rng(1).lognormal(sigma=3, size=50)
     with mpmath.workdps(60):
@@ -317,9 +315,7 @@ def test_nothing_to_share(index: Any) -> None:
 
 @every_index
 def test_labelled_arrays(index: Any) -> None:
-    x = xr.DataArray(
-        np.arange(1.0, 7).reshape(2, 3), {"run": [10, 20]}, ("run", "flow"), "rate", {"units": "packet/s"}
-    )
+    x = xr.DataArray(np.arange(1.0, 7).reshape(2, 3), {"run": [10, 20]}, ("run", "flow"), "rate", {"units": "packet/s"})
     result = index(x, dim="flow")
     assert result.dims == ("run",) and result.run.values.tolist() == [10, 20]
     assert result.attrs["units"] == "1" and result.attrs["long_name"] and result.name is None

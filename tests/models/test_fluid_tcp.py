@@ -30,12 +30,7 @@ RED = FluidTcpRed(
     **LINK, base_rtt=0.2, buffer=800.0, min_threshold=150.0, max_threshold=700.0, p_max=0.1, averaging=0.005
 )
 DROP_TAIL = FluidTcpDropTail(flows=10.0, capacity=1000.0, base_rtt=0.1, buffer=100.0)
-ALL = [
-    PROPORTIONAL,
-    RED,
-    DROP_TAIL,
-    FluidTcpFullQueue(flows=40.0, capacity=1000.0, base_rtt=0.1, buffer=20.0),
-]
+ALL = [PROPORTIONAL, RED, DROP_TAIL, FluidTcpFullQueue(flows=40.0, capacity=1000.0, base_rtt=0.1, buffer=20.0)]
 every_model = pytest.mark.parametrize("model", ALL, ids=lambda m: type(m).__name__)
 
 windows = st.floats(1.5, 500)
@@ -62,9 +57,7 @@ def unstable_roots(function: Any, degree: int, fine: float, scale: float) -> int
     Beyond 10^4 `scale` the angle is that of the leading power to 10^-3. Steps of 0.002 `fine` up to 20 `fine`, where
     the delay matters, then of 0.1 %.
     """
-    omega = np.concatenate(
-        [np.linspace(0, 20 * fine, 10_001), np.geomspace(20 * fine, 1e4 * scale, 20_001)[1:]]
-    )
+    omega = np.concatenate([np.linspace(0, 20 * fine, 10_001), np.geomspace(20 * fine, 1e4 * scale, 20_001)[1:]])
     angle = np.unwrap(np.angle(function(1j * omega)))
     return round(degree / 2 - (angle[-1] - angle[0]) / math.pi)
 
@@ -82,19 +75,12 @@ def test_rates_are_the_papers(model: Any) -> None:
     rng = np.random.default_rng(1)
     system = compile_system(model)
     m = 50
-    w, queue, wd, qd = (
-        rng.uniform(1, 30, m),
-        rng.uniform(1, 99, m),
-        rng.uniform(1, 30, m),
-        rng.uniform(0, 99, m),
-    )
+    w, queue, wd, qd = (rng.uniform(1, 30, m), rng.uniform(1, 99, m), rng.uniform(1, 30, m), rng.uniform(0, 99, m))
     pd = rng.uniform(0, 1, m)
     states = np.array([w, queue, *([queue] if len(system.labels) == 3 else [])])
     size = {x: np.broadcast_to(x_, m) for x, x_ in {"N": model.flows, "C": model.capacity}.items()}
     one = system.evaluate(
-        system.rhs,
-        dict(zip(("W", "q", "x", "W_R", "q_R", "p_R"), (w, queue, queue, wd, qd, pd), strict=True)),
-        [0] * m,
+        system.rhs, dict(zip(("W", "q", "x", "W_R", "q_R", "p_R"), (w, queue, queue, wd, qd, pd), strict=True)), [0] * m
     )
     rates = sympy.lambdify((W, q, w_past, q_past, p_past, N, C, T), paper(W, q, w_past, q_past, p_past))
     expected = rates(w, queue, wd, qd, pd, size["N"], size["C"], model.base_rtt)
@@ -141,13 +127,7 @@ def test_the_queue_stays_between_its_walls() -> None:
         system = compile_system(model)
         full = model.buffer
         few, many = 1.0, 1000.0
-        for queue, window, sign in (
-            (0.0, few, 0),
-            (0.0, many, 1),
-            (full, many, 0),
-            (full, few, -1),
-            (50.0, few, -1),
-        ):
+        for queue, window, sign in ((0.0, few, 0), (0.0, many, 1), (full, many, 0), (full, few, -1), (50.0, few, -1)):
             states = np.array([[window], [queue], [queue]])[: len(system.labels)]
             assert np.sign(system.slope(states)[1, 0]) == sign, (type(model).__name__, queue, window)
 
@@ -187,10 +167,7 @@ SYMBOLIC = TcpLinearisation(flows=N, capacity=C, rtt=R)
 
 def test_linearisation_is_the_derivative_of_the_rates() -> None:
     rest = {W: R * C / N, w_past: R * C / N, p_past: 2 * N**2 / (R * C) ** 2}
-    gradient = [
-        [sympy.diff(f, x) for x in (W, q, w_past, q_past, p_past)]
-        for f in paper(W, q, w_past, q_past, p_past)
-    ]
+    gradient = [[sympy.diff(f, x) for x in (W, q, w_past, q_past, p_past)] for f in paper(W, q, w_past, q_past, p_past)]
     at = [[g.subs(rest).subs({q: (R - T) * C, q_past: (R - T) * C}) for g in row] for row in gradient]
     now, past = SYMBOLIC.matrices(k)
     for i in (0, 1):
@@ -232,10 +209,7 @@ def test_boundary_in_closed_form() -> None:
     rational = value.rewrite(sympy.tan).subs(sympy.tan(v), 2 * half / (1 - half**2))
     assert sympy.simplify(rational) == 0
     square = v**4 + v**2 * (1 - 2 / w) + 4 / w**2
-    assert (
-        sympy.simplify((kappa**2 - square).rewrite(sympy.tan).subs(sympy.tan(v), 2 * half / (1 - half**2)))
-        == 0
-    )
+    assert sympy.simplify((kappa**2 - square).rewrite(sympy.tan).subs(sympy.tan(v), 2 * half / (1 - half**2))) == 0
     phase = np.linspace(0.8604, math.pi - 1e-6, 10_001)
     curve = TcpLinearisation.boundary(phase)
     assert (np.diff(curve[0]) < 0).all()  # so one phase for each window
@@ -306,12 +280,9 @@ def test_published_example() -> None:
 
 
 @pytest.mark.parametrize(
-    "window, excess",
-    [(2, 0.19492), (3, 0.12568), (5, 0.07158), (10, 0.03344), (15.375, 0.02103), (100, 0.00302)],
+    "window, excess", [(2, 0.19492), (3, 0.12568), (5, 0.07158), (10, 0.03344), (15.375, 0.02103), (100, 0.00302)]
 )
-def test_the_simplification_is_optimistic_by_a_factor_of_the_window_alone(
-    window: float, excess: float
-) -> None:
+def test_the_simplification_is_optimistic_by_a_factor_of_the_window_alone(window: float, excess: float) -> None:
     for flows, rtt in ((1.0, 1.0), (60.0, 0.246), (5000.0, 0.01)):
         link = linearised(flows, window, rtt)
         assert link.critical_gain_simplified() / link.critical_gain() - 1 == pytest.approx(excess, abs=6e-6)
@@ -364,9 +335,7 @@ def test_critical_gain_against_mpmath(link: tuple[float, float, float], pole: fl
         def parts(v: Any, log_kappa: Any) -> Any:
             z = mpmath.mpc(0, v)
             e = mpmath.exp(-z)
-            f = (1 + lag * z) * (z**2 + (1 + 1 / mpmath.mpf(w)) * z + (2 + z * e) / w) + mpmath.exp(
-                log_kappa
-            ) * e
+            f = (1 + lag * z) * (z**2 + (1 + 1 / mpmath.mpf(w)) * z + (2 + z * e) / w) + mpmath.exp(log_kappa) * e
             return f.real, f.imag
 
         start = line.critical_frequency() * rtt, math.log(line.loop_gain(line.critical_gain()))
@@ -432,9 +401,7 @@ def test_margin_of_proportional_marking(window: float, ratio: float) -> None:
 
 
 def test_margins_are_ordered_and_nan_without_an_operating_point() -> None:
-    model = FluidTcpProportional(
-        **LINK, base_rtt=0.2, buffer=[20.0, 800.0], gain=np.geomspace(1e-6, 1e-2, 25)
-    )
+    model = FluidTcpProportional(**LINK, base_rtt=0.2, buffer=[20.0, 800.0], gain=np.geomspace(1e-6, 1e-2, 25))
     hollot, exact, simple = model.hollot_margin(), model.stability_margin(), model.simplified_margin()
     assert dict(exact.sizes) == {"buffer": 2, "gain": 25} and exact.attrs["units"] == "1"
     inside = model.equilibrium().interior
@@ -478,9 +445,7 @@ def test_marking_with_a_small_buffer_rests_on_the_edge() -> None:
     fit = (0.2 + np.array(model.buffer) / 3750) * 3750 / 60 * (1 - 1e-4 * np.array(model.buffer))
     np.testing.assert_allclose(edge[0] * (edge[0] - fit), 2, rtol=1e-12)
     longest = 0.2 + np.array(model.buffer) / 3750
-    np.testing.assert_allclose(
-        system.lag_values()[0], np.minimum(model.equilibrium().rtt, longest), rtol=1e-14
-    )
+    np.testing.assert_allclose(system.lag_values()[0], np.minimum(model.equilibrium().rtt, longest), rtol=1e-14)
 
 
 @pytest.mark.parametrize("flows, waiting", [(90.0, 27.27922), (100.0, 41.42136), (110.0, 55.56349)])
@@ -546,9 +511,7 @@ def test_margins_against_computed_spectra(kind: str) -> None:
             averaging=np.geomspace(1e-2, 1e2, 12),
         )  # fmt: skip
     else:
-        model = FluidTcpFullQueue(
-            flows=flows, capacity=500.0, base_rtt=np.geomspace(0.05, 2, 12), buffer=20.0
-        )
+        model = FluidTcpFullQueue(flows=flows, capacity=500.0, base_rtt=np.geomspace(0.05, 2, 12), buffer=20.0)
     margin = model.stability_margin()
     abscissa = spectral_abscissa(model).transpose(*margin.dims)
     known = margin.notnull() & (np.abs(margin) > 1e-6)
@@ -640,19 +603,11 @@ def test_parameters_span_a_grid() -> None:
     point = model.equilibrium()
     assert dict(point.window.sizes) == {"flows": 3, "base_rtt": 2} and point.window.attrs["units"] == "packet"
     system = compile_system(model)
-    np.testing.assert_allclose(
-        at_rest(system)[0].reshape(3, 2), point.window.transpose("flows", ...), rtol=1e-13
-    )
-    np.testing.assert_allclose(
-        system.lag_values()[0].reshape(3, 2), point.rtt.transpose("flows", ...), rtol=1e-14
-    )
+    np.testing.assert_allclose(at_rest(system)[0].reshape(3, 2), point.window.transpose("flows", ...), rtol=1e-13)
+    np.testing.assert_allclose(system.lag_values()[0].reshape(3, 2), point.rtt.transpose("flows", ...), rtol=1e-14)
     one = FluidTcpProportional(flows=60.0, capacity=3750.0, base_rtt=0.2, buffer=800.0, gain=1e-4)
-    assert model.stability_margin().sel(flows=60, base_rtt=0.2) == pytest.approx(
-        one.stability_margin(), rel=1e-13
-    )
-    paired = FluidTcpDropTail(
-        flows=xr.DataArray([10.0, 50.0], dims="case"), capacity=1e3, base_rtt=0.1, buffer=50.0
-    )
+    assert model.stability_margin().sel(flows=60, base_rtt=0.2) == pytest.approx(one.stability_margin(), rel=1e-13)
+    paired = FluidTcpDropTail(flows=xr.DataArray([10.0, 50.0], dims="case"), capacity=1e3, base_rtt=0.1, buffer=50.0)
     assert paired.stability_margin().dims == ("case",)
     assert compile_system(paired).size == 2
 
@@ -671,9 +626,7 @@ def test_refusals() -> None:
     with pytest.raises(DomainError, match=r"p_max must lie in \(0, 1\], got 10; a percentage"):
         FluidTcpRed(**LINK, base_rtt=0.2, buffer=1.0, min_threshold=1, max_threshold=2, p_max=10, averaging=1)
     with pytest.raises(DomainError, match="max_threshold must be above min_threshold, got 100 and 200"):
-        FluidTcpRed(
-            **LINK, base_rtt=0.2, buffer=1.0, min_threshold=200, max_threshold=100, p_max=0.1, averaging=1
-        )
+        FluidTcpRed(**LINK, base_rtt=0.2, buffer=1.0, min_threshold=200, max_threshold=100, p_max=0.1, averaging=1)
     with pytest.raises(DomainError, match="rtt must exceed the queueing delay at the operating point"):
         FluidTcpDropTail.at_rtt(rtt=0.05, flows=10.0, capacity=1000.0, buffer=100.0)
     with pytest.raises(DomainError, match="flows must lie in"):

@@ -113,9 +113,7 @@ def test_scalable_tcp_in_closed_form() -> None:
     saw = tcp.sawtooth()
     low = (1 - b) * saw.peak
     assert sympy.simplify(sympy.integrate(w / tcp.increase(w), (w, low, saw.peak)) - 1 / p) == 0
-    assert (
-        sympy.simplify(sympy.expand_log(sympy.integrate(1 / (a * w), (w, low, saw.peak)) - saw.period)) == 0
-    )
+    assert sympy.simplify(sympy.expand_log(sympy.integrate(1 / (a * w), (w, low, saw.peak)) - saw.period)) == 0
     assert sympy.simplify(saw.mean * saw.period - 1 / p) == 0
     steps = tcp.recovery_time()
     assert sympy.simplify(sympy.expand_log(sympy.log((1 + a) ** steps * (1 - b)), force=True)) == 0
@@ -138,9 +136,7 @@ def test_aimd_in_closed_form() -> None:
 def test_highspeed_tcp_in_closed_form() -> None:
     """a(w) is what makes w^2 p = a (2 - b)/(2 b); and the eigenvalue is the derivative of the mean rate."""
     low, high, p_low, p_high, b_high = sympy.symbols("low high p_low p_high b_high", positive=True)
-    tcp = HighSpeedTcp(
-        loss=p, low_window=low, high_window=high, low_p=p_low, high_p=p_high, high_decrease=b_high
-    )
+    tcp = HighSpeedTcp(loss=p, low_window=low, high_window=high, low_p=p_low, high_p=p_high, high_decrease=b_high)
     window = low + sympy.Symbol("up", positive=True)
     law = tcp.loss_at(window)
     growth, share = (
@@ -219,9 +215,7 @@ def test_equilibrium_against_lambert() -> None:
         for loss in (2e-8, 1e-7, 1e-5, 1e-3):
             top = -2 * mpmath.mpf("0.001") / (s * mpmath.mpf(loss) * beta)
             y = -s * mpmath.lambertw(top * mpmath.exp(-offset / s)) - offset
-            assert HighSpeedTcp(loss=loss).equilibrium() == pytest.approx(
-                float(38 * mpmath.exp(y)), rel=1e-13
-            )
+            assert HighSpeedTcp(loss=loss).equilibrium() == pytest.approx(float(38 * mpmath.exp(y)), rel=1e-13)
 
 
 def recovery(tcp: HighSpeedTcp, low: float, high: float, power: int) -> float:
@@ -282,9 +276,7 @@ def test_mean_square_and_sawtooth_differ_by_a_constant() -> None:
     for loss in (1e-5, 1e-3):
         reno, scalable = AimdTcp(loss=loss), ScalableTcp(loss=loss)
         assert reno.equilibrium() / reno.response() == pytest.approx(math.sqrt(4 / 3), rel=1e-14)
-        assert scalable.sawtooth().mean / scalable.equilibrium() == pytest.approx(
-            -0.125 / math.log(0.875), rel=1e-12
-        )
+        assert scalable.sawtooth().mean / scalable.equilibrium() == pytest.approx(-0.125 / math.log(0.875), rel=1e-12)
 
 
 # ---------------------------------------------------------------- problems
@@ -303,18 +295,14 @@ def test_problems_hold_the_same_law(law: Any) -> None:
         np.testing.assert_allclose(steps.slope(states)[0], window + rate, rtol=1e-9)
     rest = np.asarray(tcp.equilibrium())[None, :]
     assert np.abs(ode.slope(rest) / rest).max() < 1e-12
-    np.testing.assert_allclose(
-        ode.jacobians(rest)[0][:, 0, 0], np.asarray(tcp.eigenvalue()) * np.ones(3), rtol=1e-9
-    )
+    np.testing.assert_allclose(ode.jacobians(rest)[0][:, 0, 0], np.asarray(tcp.eigenvalue()) * np.ones(3), rtol=1e-9)
     assert ode.problem.time_units == "RTT" and set(ode.problem.provenance) == set(ode.problem.parameters)
 
 
 @pytest.mark.parametrize("law", [ScalableTcp, AimdTcp])
 def test_closed_form_fixed_points(law: Any) -> None:
     tcp = law(loss=1e-3)
-    values = {s.name: getattr(tcp, s.name) for s in tcp.ode().fixed_points[0]["W"].free_symbols} | {
-        "loss": 1e-3
-    }
+    values = {s.name: getattr(tcp, s.name) for s in tcp.ode().fixed_points[0]["W"].free_symbols} | {"loss": 1e-3}
     points = [sympy.sympify(point["W"]) for point in tcp.ode().fixed_points]
     numbers = [float(e.subs({s: values[s.name] for s in e.free_symbols})) for e in points]
     assert numbers[0] == pytest.approx(tcp.equilibrium(), rel=1e-14)
@@ -324,20 +312,12 @@ def test_closed_form_fixed_points(law: Any) -> None:
 
 def test_grids() -> None:
     tcp = HighSpeedTcp(loss=np.geomspace(1e-6, 1e-2, 5), high_decrease=[0.1, 0.2])
-    for value in (
-        tcp.response(),
-        tcp.equilibrium(),
-        tcp.eigenvalue(),
-        tcp.sawtooth().mean,
-        tcp.increase(500.0),
-    ):
+    for value in (tcp.response(), tcp.equilibrium(), tcp.eigenvalue(), tcp.sawtooth().mean, tcp.increase(500.0)):
         assert {k: n for k, n in value.sizes.items() if k != "loss"} in ({"high_decrease": 2}, {})
     assert dict(tcp.equilibrium().sizes) == {"loss": 5, "high_decrease": 2}
     assert dict(HighSpeedTcp(loss=0.1).increase(np.array([10.0, 100.0])).sizes) == {"window": 2}
     one = HighSpeedTcp(loss=1e-4, high_decrease=0.2).sawtooth()
-    assert float(tcp.sawtooth().peak.sel(loss=1e-4, high_decrease=0.2, method="nearest")) == pytest.approx(
-        one.peak
-    )
+    assert float(tcp.sawtooth().peak.sel(loss=1e-4, high_decrease=0.2, method="nearest")) == pytest.approx(one.peak)
 
 
 def test_refusals() -> None:

@@ -72,12 +72,7 @@ def test_closed_trajectory_against_integration(epsilon: float, start: float, tim
     model = Logistic(epsilon=epsilon, capacity=50.0, base_rtt=0.1, start=5 * start)
     system = compile_system(model.ode())
     done = solve_ivp(
-        lambda t, y: system.slope(y[:, None])[:, 0],
-        (0, time),
-        [5 * start],
-        method="DOP853",
-        rtol=1e-11,
-        atol=1e-11,
+        lambda t, y: system.slope(y[:, None])[:, 0], (0, time), [5 * start], method="DOP853", rtol=1e-11, atol=1e-11
     )
     # Local errors of 1e-11 add up over at most epsilon t e-foldings before they decay.
     assert model.trajectory_closed(time) == pytest.approx(done.y[0, -1], rel=1e-8)
@@ -182,12 +177,7 @@ def test_held_growth_against_many_digits(x: float, left: float, rate: float) -> 
 def test_held_measurement_is_the_exact_flow() -> None:
     """From one measurement to the next, the map is the differential equation with k = K - gamma C."""
     model = LogisticAckClocked(
-        epsilon=1.95,
-        capacity=80.0,
-        base_rtt=0.5,
-        gamma=0.9,
-        cross_traffic=[0.0, 30.0, 85.0, 120.0],
-        period=2.0,
+        epsilon=1.95, capacity=80.0, base_rtt=0.5, gamma=0.9, cross_traffic=[0.0, 30.0, 85.0, 120.0], period=2.0
     )
     system = compile_system(model.map())
     after = system.slope(np.full((1, 4), 3.0))[0]
@@ -226,9 +216,7 @@ def test_ack_update_is_stable_up_to_twice_the_window() -> None:
 
 
 @given(gains, st.floats(0, 0.99), st.floats(0, 300), st.floats(0.1, 4))
-def test_held_margin_is_one_minus_the_multiplier(
-    epsilon: float, gamma: float, cross: float, h: float
-) -> None:
+def test_held_margin_is_one_minus_the_multiplier(epsilon: float, gamma: float, cross: float, h: float) -> None:
     model = LogisticAckClocked(epsilon=epsilon, gamma=gamma, cross_traffic=cross, period=h)
     at = np.array([[model.equilibrium()]])
     slope = compile_system(model.map()).jacobians(at)[0].item()
@@ -267,8 +255,7 @@ def test_delay_roots_are_roots_and_the_rightmost(a: float, b: float, tau: float)
 
 def test_delay_roots_at_the_ends() -> None:
     assert (
-        delay_roots(-1.0, -2.0, 0.0, 3).values[0] == -3
-        and np.isnan(delay_roots(-1.0, -2.0, 0.0, 3).values[1:]).all()
+        delay_roots(-1.0, -2.0, 0.0, 3).values[0] == -3 and np.isnan(delay_roots(-1.0, -2.0, 0.0, 3).values[1:]).all()
     )
     assert delay_roots(-1.0, 0.0, 1.0, 2).values[0] == -1
     assert LogisticDelayed(epsilon=[1.0, 2.0], delay=[0.5, 1.0]).spectrum(3).sizes == {
@@ -279,11 +266,7 @@ def test_delay_roots_at_the_ends() -> None:
 def test_delayed_equation() -> None:
     problem = LogisticDelayed(epsilon=1.95, capacity=40.0, delay=0.5).dde()
     own, past, tau = compile_system(problem).jacobians(np.array([[40.0]]))
-    assert (
-        own.item() == pytest.approx(0, abs=1e-15)
-        and past.item() == pytest.approx(-1.95)
-        and tau.item() == 0.5
-    )
+    assert own.item() == pytest.approx(0, abs=1e-15) and past.item() == pytest.approx(-1.95) and tau.item() == 0.5
 
 
 # ---------------------------------------------------------------- all of them
@@ -293,10 +276,7 @@ def test_delayed_equation() -> None:
 def test_fixed_points_are_at_rest(kind: Any) -> None:
     model = kind(epsilon=[0.4, 1.95, 2.7], base_rtt=0.25, capacity=64.0)
     view = next(getattr(model, name) for name in ("ode", "dde", "map") if hasattr(model, name))()
-    system, scalars = (
-        compile_system(view),
-        {"capacity": 64.0, "base_rtt": 0.25, "gamma": 0.9, "cross_traffic": 0.0},
-    )
+    system, scalars = (compile_system(view), {"capacity": 64.0, "base_rtt": 0.25, "gamma": 0.9, "cross_traffic": 0.0})
     for point in view.fixed_points:
         at = sympy.sympify(point["w"])
         value = float(at.subs({s: scalars[s.name] for s in at.free_symbols}))

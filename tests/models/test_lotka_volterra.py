@@ -75,16 +75,13 @@ def free_bandwidth(kind: Any, N: Any, K: Any, link: float, i: int) -> float:
 
 @pytest.mark.parametrize("kind", READINGS)
 @given(capacities, weights, st.floats(1.0, 200.0), st.randoms(use_true_random=False))
-def test_equations_follow_from_the_available_bandwidth(
-    kind: Any, K: Any, g: float, link: float, random: Any
-) -> None:
+def test_equations_follow_from_the_available_bandwidth(kind: Any, K: Any, g: float, link: float, random: Any) -> None:
     """Eq. (7) with each reading of A_i, at random states."""
     more = {} if kind is LotkaVolterraWindows else {"link": link}
     model = kind(flows=len(K), gamma=g, capacity=per_flow(K), epsilon=1.3, **more)
     N = np.array([random.uniform(0.1, 100.0) for _ in K])
     expected = [
-        1.3 * (1 - (N[i] + g * (K[i] - free_bandwidth(kind, N, K, link, i))) / K[i]) * N[i]
-        for i in range(len(K))
+        1.3 * (1 - (N[i] + g * (K[i] - free_bandwidth(kind, N, K, link, i))) / K[i]) * N[i] for i in range(len(K))
     ]
     scale = 1e-13 * 1.3 * N.max() * (N.sum() + link + max(K)) / min(K)
     assert compile_system(model.ode()).slope(N[:, None])[:, 0] == pytest.approx(expected, abs=scale)
@@ -170,9 +167,7 @@ def test_figure_8_as_one_sweep() -> None:
     """K_i = min(bw_i, BW) with BW swept: per-flow values with a sweep of their own."""
     link = np.array([5.0, 15.0, 30.0])
     BW = xr.DataArray(link, {"link": link}, ("link",))
-    model = LotkaVolterraThroughput(
-        capacity=per_flow([np.minimum(10.0, BW), np.minimum(20.0, BW)]), link=link
-    )
+    model = LotkaVolterraThroughput(capacity=per_flow([np.minimum(10.0, BW), np.minimum(20.0, BW)]), link=link)
     found = model.equilibrium()
     assert found.throughput.dims == ("flow", "link") and found.throughput.attrs["units"] == "packet/s"
     assert found.throughput.sel(flow=1).values == pytest.approx([2.5, 6.0, 10.0])
@@ -236,9 +231,7 @@ def test_orders_that_change_within_a_sweep() -> None:
     model = LotkaVolterraWindows(flows=3, gamma=0.6, capacity=per_flow([10.0, other, 12.0]))
     expected = model.equilibrium().N.values
     assert resting_states(model.ode())[0] == pytest.approx(expected, abs=1e-12)
-    many = LotkaVolterraWindows(
-        flows=7, gamma=0.6, capacity=per_flow([10.0, other, 12.0, 9.0, 8.0, 7.0, 6.0])
-    )
+    many = LotkaVolterraWindows(flows=7, gamma=0.6, capacity=per_flow([10.0, other, 12.0, 9.0, 8.0, 7.0, 6.0]))
     assert len(many.ode().fixed_points) == 2  # too many sets: flow 1 alone and extinction are left
 
 
@@ -255,7 +248,7 @@ def test_orders_that_change_within_a_sweep() -> None:
         LotkaVolterraQueue(flows=3, capacity=per_flow([6.0, 15.0, 9.0]), link=18.0, base_rtt=per_flow([0.3, 1, 2])),
     ],
     ids=lambda m: type(m).__name__,
-)  # fmt: skip
+)
 def test_trajectories_end_where_the_formula_says(model: Any) -> None:
     system = compile_system(model.ode())
     start = system.start_values()[:, 0]
@@ -272,16 +265,12 @@ def test_trajectories_end_where_the_formula_says(model: Any) -> None:
 
 
 @given(
-    st.lists(st.tuples(st.floats(1, 100), st.floats(0.01, 1)), min_size=1, max_size=6),
-    weights,
-    st.floats(1.0, 300.0),
+    st.lists(st.tuples(st.floats(1, 100), st.floats(0.01, 1)), min_size=1, max_size=6), weights, st.floats(1.0, 300.0)
 )
 def test_common_queueing_delay(paths: Any, g: float, link: float) -> None:
     """R3: N_i = (1-gamma) K_i + gamma t_i, t_i = N_i b_i/(b_i + D), sum t = BW where the link is full."""
     K, b = (np.array(x) for x in zip(*paths, strict=True))
-    model = LotkaVolterraThroughput(
-        flows=len(K), gamma=g, capacity=per_flow(K), base_rtt=per_flow(b), link=link
-    )
+    model = LotkaVolterraThroughput(flows=len(K), gamma=g, capacity=per_flow(K), base_rtt=per_flow(b), link=link)
     found = model.equilibrium()
     N, t, D = found.N.values, found.throughput.values, float(found.queueing_delay)
     assert t == pytest.approx(N * b / (b + D), rel=1e-12)
@@ -304,14 +293,10 @@ def test_queueing_delay_of_two_flows_in_closed_form() -> None:
 
 
 def test_queue_as_a_state_agrees_with_the_fixed_points() -> None:
-    model = LotkaVolterraQueue(
-        flows=3, capacity=per_flow([10.0, 20.0, 30.0]), base_rtt=0.2, link=[25.0, 45.0, 70.0]
-    )
+    model = LotkaVolterraQueue(flows=3, capacity=per_flow([10.0, 20.0, 30.0]), base_rtt=0.2, link=[25.0, 45.0, 70.0])
     problem, found = model.ode(), model.equilibrium()
     first = resting_states(problem)[0]
-    assert first[:3] == pytest.approx(found.N.values) and first[3] == pytest.approx(
-        found.queue.values, abs=1e-12
-    )
+    assert first[:3] == pytest.approx(found.N.values) and first[3] == pytest.approx(found.queue.values, abs=1e-12)
     for point in resting_states(problem):
         assert compile_system(problem).slope(point) == pytest.approx(0, abs=1e-12)
     assert LotkaVolterraQueue(flows=2, base_rtt=per_flow([0.1, 0.2])).ode().fixed_points == []
@@ -335,9 +320,7 @@ def test_linearisation_where_the_formula_says() -> None:
 @pytest.mark.parametrize("kind", READINGS)
 def test_gamma_of_one_is_refused(kind: Any) -> None:
     for gamma in (1.0, [0.5, 1.5]):
-        with pytest.raises(
-            DomainError, match=r"gamma must lie in \[0, 1\), got 1(\.5)?: from 1 on, flows of equal"
-        ):
+        with pytest.raises(DomainError, match=r"gamma must lie in \[0, 1\), got 1(\.5)?: from 1 on, flows of equal"):
             kind(gamma=gamma)
 
 
@@ -348,23 +331,11 @@ def test_gamma_of_one_is_refused(kind: Any) -> None:
         (lambda: LotkaVolterraWindows(gamma="high"), "gamma must be a number"),
         (lambda: LotkaVolterraWindows(flows=2.5), "flows must be a whole number"),
         (lambda: LotkaVolterraWindows(flows=0), "flows must be a whole number in"),
-        (
-            lambda: LotkaVolterraWindows(flows=3, capacity=per_flow([1.0, 2.0])),
-            "capacity must hold one value for each",
-        ),
-        (
-            lambda: LotkaVolterraWindows(flows=[2, 3]).ode(),
-            "flows must be one whole number here, got 2 values",
-        ),
-        (
-            lambda: LotkaVolterraLink(capacity=per_flow([1.0, 2.0])),
-            "link must be given where the capacities differ",
-        ),
+        (lambda: LotkaVolterraWindows(flows=3, capacity=per_flow([1.0, 2.0])), "capacity must hold one value for each"),
+        (lambda: LotkaVolterraWindows(flows=[2, 3]).ode(), "flows must be one whole number here, got 2 values"),
+        (lambda: LotkaVolterraLink(capacity=per_flow([1.0, 2.0])), "link must be given where the capacities differ"),
         (lambda: LotkaVolterraLink(link=per_flow([1.0, 2.0])), "link must be one number or a sweep"),
-        (
-            lambda: LotkaVolterraErrors(capacity=per_flow([1.0, 2.0])),
-            "capacity must be the same for all flows",
-        ),
+        (lambda: LotkaVolterraErrors(capacity=per_flow([1.0, 2.0])), "capacity must be the same for all flows"),
         (lambda: LotkaVolterraQueue(), "base_rtt must be given"),
         (lambda: LotkaVolterraWindows().lossless(-1.0), "buffer must be a finite number >= 0"),
         (lambda: per_flow([]), "give one value for each flow"),
@@ -387,9 +358,7 @@ def test_formulas_that_do_not_exist_say_so() -> None:
 
 def test_start() -> None:
     """By default every flow starts at a rate of its own; a list of starts is a sweep, `per_flow` is one each."""
-    assert compile_system(LotkaVolterraWindows(flows=2).ode()).start_values()[:, 0] == pytest.approx(
-        [0.5, 1.0]
-    )
+    assert compile_system(LotkaVolterraWindows(flows=2).ode()).start_values()[:, 0] == pytest.approx([0.5, 1.0])
     swept = compile_system(LotkaVolterraWindows(flows=2, start=[1.0, 2.0]).ode())
     assert swept.grid.dims == ("start",) and swept.start_values().tolist() == [[1.0, 2.0], [1.0, 2.0]]
     each = compile_system(LotkaVolterraWindows(flows=2, start=per_flow([1.0, 2.0])).ode())

@@ -80,9 +80,7 @@ def test_margin_against_the_winding_number(kind: Any, eps: float, g: float, n: i
             roots = found.sel(mode=mode).values
             roots = roots[np.isfinite(roots)]
             residual = abs(roots - a - b * np.exp(-roots * delay))
-            assert (
-                residual <= 1e-13 * (1 + abs(roots) * delay) * (abs(roots - a) + abs(roots) + abs(a))
-            ).all()
+            assert (residual <= 1e-13 * (1 + abs(roots) * delay) * (abs(roots - a) + abs(roots) + abs(a))).all()
 
 
 @given(gains, weights, st.integers(2, 12))
@@ -181,11 +179,7 @@ def test_gains_that_stale_measurements_bear() -> None:
     found = LotkaVolterraStale(flows=[1, 2, 3, 5, 10]).critical_gain()
     assert found.values == pytest.approx([2, 2, 1.5556, 1.2778, 1.1235], abs=5e-5)
     assert radius(LotkaVolterraStale(flows=2, epsilon=2.05)) > 1
-    assert (
-        radius(LotkaVolterraStale(flows=2, epsilon=1.95))
-        < 1
-        < radius(LotkaVolterraStale(flows=3, epsilon=1.95))
-    )
+    assert radius(LotkaVolterraStale(flows=2, epsilon=1.95)) < 1 < radius(LotkaVolterraStale(flows=3, epsilon=1.95))
     assert LotkaVolterraMap(lag=1).critical_gain() == pytest.approx(1)  # all terms old: every n
 
 
@@ -235,12 +229,7 @@ def test_held_gains() -> None:
     assert LotkaVolterraHeld(flows=10, period=2.0).critical_gain() == pytest.approx(2.258 / 2, abs=5e-4)
 
 
-@given(
-    st.lists(st.floats(5.0, 100.0), min_size=2, max_size=4),
-    st.floats(0.05, 3.0),
-    weights,
-    st.floats(0.5, 3.0),
-)
+@given(st.lists(st.floats(5.0, 100.0), min_size=2, max_size=4), st.floats(0.05, 3.0), weights, st.floats(0.5, 3.0))
 @settings(max_examples=25)
 def test_held_map_against_integration(Ks: Any, eps: float, g: float, h: float) -> None:
     """Each ACK adds epsilon (1 - (w + gamma C)/K); C, measured at the beginning of the period, does not change."""
@@ -249,12 +238,7 @@ def test_held_map_against_integration(Ks: Any, eps: float, g: float, h: float) -
     after = compile_system(model.map()).slope(N[:, None])[:, 0]
     others = N.sum() - N
     done = solve_ivp(
-        lambda t, w: eps * (1 - (w + g * others) / np.array(Ks)) * w,
-        (0, h),
-        N,
-        method="DOP853",
-        rtol=1e-11,
-        atol=1e-13,
+        lambda t, w: eps * (1 - (w + g * others) / np.array(Ks)) * w, (0, h), N, method="DOP853", rtol=1e-11, atol=1e-13
     )
     assert after == pytest.approx(done.y[:, -1], rel=1e-8, abs=1e-10)
 
@@ -268,13 +252,7 @@ def test_fixed_points_of_maps(kind: Any) -> None:
         problem = kind(flows=3, gamma=0.9, capacity=capacity).map()
         assert len(problem.fixed_points) == 3 and problem.time_units == "step"
         for point in problem.fixed_points:
-            at = {
-                "gamma": 0.9,
-                "capacity": 100.0,
-                "capacity[1]": 100.0,
-                "capacity[2]": 60.0,
-                "capacity[3]": 95.0,
-            }
+            at = {"gamma": 0.9, "capacity": 100.0, "capacity[1]": 100.0, "capacity[2]": 60.0, "capacity[3]": 95.0}
             state = [sympy.sympify(e) for e in point.values()]
             N = np.array([[float(e.subs({s: at[s.name] for s in e.free_symbols}))] for e in state])
             assert compile_system(problem).slope(N) == pytest.approx(N, abs=1e-12)

@@ -86,9 +86,7 @@ def test_tolerances_at_the_papers_gamma() -> None:
 def test_spectrum_and_rest(errors: Any, g: float) -> None:
     kappa, delta = zip(*errors, strict=True)
     n = len(errors)
-    model = LotkaVolterraErrors(
-        flows=n, gamma=g, capacity_error=per_flow(kappa), available_error=per_flow(delta)
-    )
+    model = LotkaVolterraErrors(flows=n, gamma=g, capacity_error=per_flow(kappa), available_error=per_flow(delta))
     system, N = compile_system(model.ode()), model.equilibrium().N.values
     assert system.slope(N[:, None]) == pytest.approx(0, abs=1e-10 / (1 - g))
     if not ((N > 0) & (N < 1e-4)).any():

@@ -37,9 +37,7 @@ def test_flows_that_are_always_there_move_as_without(cls: Any, kind: str, more: 
 
 
 @pytest.mark.parametrize(("cls", "kind", "more"), KINDS)
-def test_a_flow_is_alone_until_another_joins_and_after_it_left(
-    cls: Any, kind: str, more: dict[str, Any]
-) -> None:
+def test_a_flow_is_alone_until_another_joins_and_after_it_left(cls: Any, kind: str, more: dict[str, Any]) -> None:
     start = per_flow([2.0, 30.0])
     problem = getattr(cls(flows=2, epsilon=0.4, start=start, **more), kind)()
     motion = trajectory(joining(problem, {"N[2]": (10.0, 25.0)}), np.arange(0.0, 120.0))

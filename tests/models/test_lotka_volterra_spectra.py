@@ -39,17 +39,11 @@ def test_flows_alike(n: int) -> None:
     """R1: the Jacobian at K/M times 1 is the aggregate eigenvalue, times (1, -1, 0, ...) the fairness eigenvalue."""
     problem = LotkaVolterraWindows(flows=n).ode()
     N = [sympy.Symbol(label, positive=True) for label in problem.labels]
-    J = (
-        sympy.Matrix(list(problem.rhs.values()))
-        .jacobian(N)
-        .subs({s: problem.fixed_points[0][s.name] for s in N})
-    )
+    J = sympy.Matrix(list(problem.rhs.values())).jacobian(N).subs({s: problem.fixed_points[0][s.name] for s in N})
     model = LotkaVolterraWindows(flows=n, epsilon=EPS, gamma=G, capacity=K)
     one, difference = sympy.ones(n, 1), sympy.Matrix([1, -1, *[0] * (n - 2)])
     assert (J * one - model.aggregate_eigenvalue() * one).applyfunc(sympy.simplify) == sympy.zeros(n, 1)
-    assert (J * difference - model.fairness_eigenvalue() * difference).applyfunc(
-        sympy.simplify
-    ) == sympy.zeros(n, 1)
+    assert (J * difference - model.fairness_eigenvalue() * difference).applyfunc(sympy.simplify) == sympy.zeros(n, 1)
     assert sympy.simplify(model.fairness_time() - (1 + (n - 1) * G) / (EPS * (1 - G))) == 0
 
 
@@ -65,9 +59,7 @@ def test_throughput_reading() -> None:
     model = LotkaVolterraThroughput(flows=1, epsilon=EPS, gamma=G, capacity=sum(Ks), link=BW)
     slow, fast = (
         -EPS * (1 - G),
-        sympy.simplify(
-            model.aggregate_eigenvalue().replace(sympy.Max, lambda *a: a[-1] if a[0] == 0 else a[0])
-        ),
+        sympy.simplify(model.aggregate_eigenvalue().replace(sympy.Max, lambda *a: a[-1] if a[0] == 0 else a[0])),
     )
     assert model.fairness_eigenvalue() == slow
     state = sympy.Matrix([at[x] for x in N])
@@ -88,10 +80,7 @@ def test_unequal_capacities_keep_the_aggregate_eigenvalue() -> None:
 
 def test_lyapunov_function() -> None:
     """V = sum (K_i/epsilon)(N_i - N_i* ln N_i) falls: dV/dt = -(N - N*)'((1-gamma) I + gamma 11')(N - N*)."""
-    N, at = (
-        sympy.Matrix(sympy.symbols("N1:4", positive=True)),
-        sympy.Matrix(sympy.symbols("s1:4", positive=True)),
-    )
+    N, at = (sympy.Matrix(sympy.symbols("N1:4", positive=True)), sympy.Matrix(sympy.symbols("s1:4", positive=True)))
     matrix = (1 - G) * sympy.eye(3) + G * sympy.ones(3)
     Ks = matrix * at
     slope = sympy.Matrix([EPS * N[i] * (1 - (matrix * N)[i] / Ks[i]) for i in range(3)])
@@ -104,16 +93,8 @@ def test_lyapunov_function() -> None:
 
 
 @pytest.mark.parametrize("kind", READINGS)
-@given(
-    st.lists(st.floats(5.0, 100.0), min_size=1, max_size=6),
-    gains,
-    weights,
-    st.floats(4.0, 400.0),
-    st.booleans(),
-)
-def test_spectrum_against_the_jacobian(
-    kind: Any, Ks: Any, eps: float, g: float, link: float, equal: bool
-) -> None:
+@given(st.lists(st.floats(5.0, 100.0), min_size=1, max_size=6), gains, weights, st.floats(4.0, 400.0), st.booleans())
+def test_spectrum_against_the_jacobian(kind: Any, Ks: Any, eps: float, g: float, link: float, equal: bool) -> None:
     capacity = Ks[0] if equal else per_flow(Ks)
     more = {} if kind is LotkaVolterraWindows else {"link": link}
     model = kind(flows=len(Ks), epsilon=eps, gamma=g, capacity=capacity, **more)
@@ -158,9 +139,7 @@ def test_margin_tells_whether_all_survive(Ks: Any, g: float) -> None:
     assert LotkaVolterraWindows(flows=len(Ks), gamma=g).coexistence_margin() > 0
     # whoever survives, the point where the flows settle is stable
     N = model.equilibrium().N.values
-    assert model.stability_margin() == pytest.approx(
-        -np.linalg.eigvals(jacobian_at(model, N)).real.max(), abs=1e-9
-    )
+    assert model.stability_margin() == pytest.approx(-np.linalg.eigvals(jacobian_at(model, N)).real.max(), abs=1e-9)
     assert model.stability_margin() > -1e-12
 
 
@@ -174,9 +153,7 @@ def test_sweeps() -> None:
         one = LotkaVolterraWindows(flows=3, gamma=g, capacity=per_flow([90.0, 95.0, 100.0]))
         assert model.equilibrium().N[:, i].values == pytest.approx(one.equilibrium().N.values)
         assert model.spectrum().sel(epsilon=1.95, gamma=g).values == pytest.approx(one.spectrum().values)
-    throughput = LotkaVolterraThroughput(
-        flows=3, gamma=[0.1, 0.5], capacity=per_flow([1.0, 2.0, 3.0]), link=[4.0, 8.0]
-    )
+    throughput = LotkaVolterraThroughput(flows=3, gamma=[0.1, 0.5], capacity=per_flow([1.0, 2.0, 3.0]), link=[4.0, 8.0])
     assert throughput.spectrum().sel(gamma=0.5, link=8.0).values == pytest.approx([-1.95] * 3)
     link = LotkaVolterraLink(flows=2, gamma=[0.1, 0.5], capacity=per_flow([2.0, 3.0]), link=[4.0, 8.0])
     assert link.spectrum().sel(gamma=0.5, link=8.0).values == pytest.approx([-1.95] * 2)
@@ -210,16 +187,12 @@ def test_buffer_in_symbols() -> None:
 
 @pytest.mark.parametrize("kind", READINGS)
 @given(st.integers(1, 30), weights, st.floats(1, 100), st.floats(0.2, 5.0), st.floats(0.01, 2.0))
-def test_buffer_against_the_equilibrium(
-    kind: Any, n: int, g: float, capacity: float, load: float, b: float
-) -> None:
+def test_buffer_against_the_equilibrium(kind: Any, n: int, g: float, capacity: float, load: float, b: float) -> None:
     """The closed form is the queue that the windows leave on the link."""
     more = {} if kind is LotkaVolterraWindows else {"link": load * capacity}
     model = kind(flows=n, gamma=g, capacity=capacity, base_rtt=b, **more)
     found = model.equilibrium()
-    assert model.required_buffer() == pytest.approx(
-        float(found.queue), abs=1e-12 * n * capacity * b * max(1, load)
-    )
+    assert model.required_buffer() == pytest.approx(float(found.queue), abs=1e-12 * n * capacity * b * max(1, load))
     buffer = model.required_buffer()
     if buffer > 1e-6 * capacity * b:
         flows = model.lossless_flows(buffer)
@@ -234,9 +207,7 @@ def test_buffers_of_the_paper() -> None:
     """gamma = 0.9: 11.1 % of the BDP at most under R1; under R3 10 % a flow, so that 2 BDP are full with 21 flows."""
     windows, through = LotkaVolterraWindows(capacity=100.0), LotkaVolterraThroughput(capacity=100.0)
     assert windows.buffer_bound() == pytest.approx(11.111, abs=5e-4)
-    assert math.isinf(windows.lossless_flows(11.2)) and windows.lossless_flows(8.7) == pytest.approx(
-        5.017, abs=0.01
-    )
+    assert math.isinf(windows.lossless_flows(11.2)) and windows.lossless_flows(8.7) == pytest.approx(5.017, abs=0.01)
     assert through.lossless_flows(200.0) == pytest.approx(21)
     counts = LotkaVolterraThroughput(flows=[1, 2, 21, 22], capacity=100.0, gamma=[0.5, 0.9])
     assert counts.required_buffer().sel(gamma=0.9).values == pytest.approx([0, 10, 200, 210])

@@ -15,14 +15,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import tcpdynamics.models as models
-from tcpdynamics.models import (
-    TRefwaBiased,
-    TRefwaDelayed,
-    TRefwaMeasured,
-    TRefwaMeasuredRtt,
-    TRefwaMixed,
-    TRefwaWindow,
-)
+from tcpdynamics.models import TRefwaBiased, TRefwaDelayed, TRefwaMeasured, TRefwaMeasuredRtt, TRefwaMixed, TRefwaWindow
 from tcpdynamics.models.t_refwa.recursion import schur_cohn_margin
 from tcpdynamics.solvers import DomainError, DynamicsError, stability_chart, trajectory
 
@@ -32,9 +25,7 @@ STABLE, MARGINAL, UNSTABLE, UNKNOWN = -1, 0, 1, 2
 
 def mixed(low: float, high: float, *edges: float) -> st.SearchStrategy[float]:
     """Numbers of two decimals, and edges as often."""
-    return st.one_of(
-        st.sampled_from(edges), st.integers(int(low * 100), int(high * 100)).map(lambda v: v / 100)
-    )
+    return st.one_of(st.sampled_from(edges), st.integers(int(low * 100), int(high * 100)).map(lambda v: v / 100))
 
 
 PARAMETERS: dict[str, st.SearchStrategy[Any]] = {
@@ -115,9 +106,7 @@ def test_the_sign_of_the_margin_is_the_stability(name: str, data: Any) -> None:
 )
 @settings(max_examples=8)
 @given(psi=mixed(0, 2.5, 0.0, 0.5, 2.0))
-def test_without_phi_the_queue_rests_on_the_end_of_the_buffer(
-    model: Any, less: dict[str, Any], psi: float
-) -> None:
+def test_without_phi_the_queue_rests_on_the_end_of_the_buffer(model: Any, less: dict[str, Any], psi: float) -> None:
     """Every e >= B is at rest, so that a deviation upwards stays: the margin is 0."""
     law = model(phi=0.0, psi=psi, buffer=100.0, bdp=100.0, **less)
     assert law.stability_margin() == 0
@@ -127,11 +116,7 @@ def test_without_phi_the_queue_rests_on_the_end_of_the_buffer(
             assert (path == start).all()
         path = trajectory(law.map().starting({"e": 99.0}), np.arange(200)).e.values
         assert (np.diff(path) >= 0).all() and np.abs(path - 100).max() < 1 + 3 * psi  # it never falls
-    assert (
-        law.stability_margin()
-        <= 0
-        < model(phi=1e-3, psi=0.1, buffer=100.0, bdp=100.0, **less).stability_margin()
-    )
+    assert law.stability_margin() <= 0 < model(phi=1e-3, psi=0.1, buffer=100.0, bdp=100.0, **less).stability_margin()
 
 
 def test_conditions_of_the_window_reading() -> None:
@@ -162,10 +147,7 @@ def test_a_biased_queue_that_just_fills_or_empties() -> None:
 
 
 @settings(max_examples=60)
-@given(
-    st.lists(st.floats(-2, 2).map(lambda v: round(v, 1)), min_size=1, max_size=5),
-    st.sampled_from([-1.0, 1.0]),
-)
+@given(st.lists(st.floats(-2, 2).map(lambda v: round(v, 1)), min_size=1, max_size=5), st.sampled_from([-1.0, 1.0]))
 def test_a_product_of_roots_of_one_is_no_margin(middle: list[float], last: float) -> None:
     """z^n + ... +- 1: on the circle all of them, or some outside; the margin is 0 or below."""
     coefficients = np.array([1.0, *middle, last])

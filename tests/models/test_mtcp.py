@@ -112,8 +112,7 @@ def test_effective_loss_is_that_of_drawn_acknowledgements(losses):
 
 
 @pytest.mark.parametrize(
-    "scheme, losses, word",
-    [("none", [0.1], "scheme"), ("duplicated", [], "losses"), ("duplicated", [1.2], "losses")],
+    "scheme, losses, word", [("none", [0.1], "scheme"), ("duplicated", [], "losses"), ("duplicated", [1.2], "losses")]
 )
 def test_refusals(scheme, losses, word):
     with pytest.raises(DomainError, match=word):

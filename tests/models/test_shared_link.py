@@ -82,9 +82,7 @@ def test_equal_losses_as_printed() -> None:
 def test_retransmissions_lost_less_or_more_often_as_printed(ratio: int) -> None:
     table = numbers(UNEQUAL)
     table = table[table[:, 1] == ratio]
-    solved = self_consistent(
-        link(table[:, 0], backoff_cap=5, retransmission_ratio=ratio).balance(), window=50
-    )
+    solved = self_consistent(link(table[:, 0], backoff_cap=5, retransmission_ratio=ratio).balance(), window=50)
     for name, column in (("root", 2), ("idle", 4), ("jain", 5), ("nothing", 6)):
         assert solved[name].values == pytest.approx(table[:, column], abs=HALF_DIGIT), name
     for p, overall in zip(solved.root.values, table[:, 3], strict=True):
@@ -114,14 +112,9 @@ def test_locked_out_flows_at_larger_base_timeouts(base: int, expected: float) ->
 
 @settings(max_examples=25)
 @given(
-    share=st.floats(0.01, 5.9),
-    ratio=st.sampled_from([0, 1, 2, 3, 0.5]),
-    cap=st.integers(0, 6),
-    suffix=st.booleans(),
+    share=st.floats(0.01, 5.9), ratio=st.sampled_from([0, 1, 2, 3, 0.5]), cap=st.integers(0, 6), suffix=st.booleans()
 )
-def test_what_flows_deliver_at_the_root_fills_the_link(
-    share: float, ratio: float, cap: int, suffix: bool
-) -> None:
+def test_what_flows_deliver_at_the_root_fills_the_link(share: float, ratio: float, cap: int, suffix: bool) -> None:
     given_link = link(share, retransmission_ratio=ratio, backoff_cap=cap, suffix_losses=suffix)
     solved = self_consistent(given_link.balance())
     if solved.status != 0:  # p -> 1: what still arrives is (1 - p_r) of one packet in each timeout of m_0 2^K
@@ -156,11 +149,7 @@ def test_links_matter_through_packets_per_flow_only(
 ) -> None:
     pipe = capacity / (8 * size) * base_rtt
     other = SharedLink(
-        flows=pipe * (1 + fill) / share,
-        capacity=capacity,
-        base_rtt=base_rtt,
-        buffer=pipe * fill,
-        packet_size=size,
+        flows=pipe * (1 + fill) / share, capacity=capacity, base_rtt=base_rtt, buffer=pipe * fill, packet_size=size
     )
     assert other.share().item() == pytest.approx(share, rel=1e-13)
     one, two = (self_consistent(x.balance()).root.item() for x in (other, link(share)))
@@ -186,9 +175,7 @@ def test_a_crowd_that_no_loss_can_hold_back_is_a_failure_with_a_reason() -> None
 
 
 def test_grid_of_links() -> None:
-    link_ = SharedLink(
-        flows=[50, 100, 200], capacity=1e6, base_rtt=[0.1, 0.2], buffer=50, base_timeout=[2, 3]
-    )
+    link_ = SharedLink(flows=[50, 100, 200], capacity=1e6, base_rtt=[0.1, 0.2], buffer=50, base_timeout=[2, 3])
     solved = self_consistent(link_.balance())
     assert dict(solved.root.sizes) == {"flows": 3, "base_rtt": 2, "base_timeout": 2}
     assert (solved.root.diff("flows") > 0).all()

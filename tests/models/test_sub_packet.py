@@ -26,12 +26,7 @@ from tcpdynamics.models.sub_packet.windows import some_lost, timeout_chance
 from tcpdynamics.solvers import MarkovChain, closed_form, spectral_gap, stationary
 from tcpdynamics.solvers.problems import DomainError
 
-READINGS = {
-    "approximate": SubPacketApproximate,
-    "A": SubPacketFull,
-    "B": SubPacketFresh,
-    "L": SubPacketLevels,
-}
+READINGS = {"approximate": SubPacketApproximate, "A": SubPacketFull, "B": SubPacketFresh, "L": SubPacketLevels}
 every_reading = pytest.mark.parametrize("reading", READINGS)
 EPS = np.finfo(float).eps
 p, q = sympy.symbols("p", positive=True), 1 - sympy.symbols("p", positive=True)
@@ -63,21 +58,14 @@ def figure(
     """Arrows and, where a silence has a fixed length, that length."""
     q = 1 - p
 
-    def wait(
-        k: int,
-    ) -> Any:  # eqs. (8) and (11) summed again: a timeout of m_0 2^k, then p times a doubled one
+    def wait(k: int) -> Any:  # eqs. (8) and (11) summed again: a timeout of m_0 2^k, then p times a doubled one
         return ((m_0 * 2**k - 1) * (1 - p_r) + p_r) / (1 - 2 * p_r)
 
     fresh = reading in ("B", "L")
     chain = windows(p, w_max, lambda n: "b*" if n <= 3 and not fresh else "b0", early)
     held = {"b0": m_0 - 1 + 0 * p}
     if reading == "approximate":
-        chain |= {
-            ("S1", "S2"): 1 - p_r,
-            ("S1", "b*"): p_r,
-            ("b0", "S1"): 1 + 0 * p,
-            ("b*", "S1"): 1 / wait(0),
-        }
+        chain |= {("S1", "S2"): 1 - p_r, ("S1", "b*"): p_r, ("b0", "S1"): 1 + 0 * p, ("b*", "S1"): 1 / wait(0)}
         return chain, held
     chain["b0", "S1(1r)"] = 1 + 0 * p
     if not fresh:
@@ -209,12 +197,8 @@ def matrix(chain: MarkovChain, values: Mapping[str, Any]) -> np.ndarray:
 
 @every_reading
 @settings(max_examples=8)
-@given(
-    loss=st.fractions(Fraction(1, 50), Fraction(49, 100), max_denominator=100), w_max=st.sampled_from([4, 6])
-)
-def test_rationals_floats_matrices_and_power_iteration_agree(
-    reading: str, loss: Fraction, w_max: int
-) -> None:
+@given(loss=st.fractions(Fraction(1, 50), Fraction(49, 100), max_denominator=100), w_max=st.sampled_from([4, 6]))
+def test_rationals_floats_matrices_and_power_iteration_agree(reading: str, loss: Fraction, w_max: int) -> None:
     kind = READINGS[reading] if reading != "L" else SubPacketFresh  # L has holding times, no plain matrix
     chain = kind(loss=loss, w_max=w_max).chain()
     P = matrix(chain, {"p": loss})
@@ -417,9 +401,7 @@ def test_more_stages_converge_below_the_threshold_only() -> None:
     gap = [np.abs(silence(SubPacketLevels(loss=loss, stages=R)) - exact) for R in (10, 20, 40)]
     ratio = 2 * (1 - (1 - loss) ** 3)
     assert (gap[1] < 1.5 * gap[0] * ratio**10 + 1e-9).all()
-    assert (
-        gap[2] < 1.5 * gap[1] * ratio**20 + 5e-7
-    ).all()  # (2s)^60 is what is left of the exact chain's cap
+    assert (gap[2] < 1.5 * gap[1] * ratio**20 + 5e-7).all()  # (2s)^60 is what is left of the exact chain's cap
     assert (gap[2] < 2e-5).all()
     beyond = [silence(SubPacketLevels(loss=0.22, stages=R)) for R in (20, 80, 200)]
     assert beyond[0] < beyond[1] < beyond[2] > 0.999
@@ -430,13 +412,9 @@ def test_reading_a_counts_deep_backoffs_twice() -> None:
     assert silence(SubPacketExact(loss=0.1, backoff_cap=60)) == pytest.approx(0.2619, abs=HALF_DIGIT)
 
 
-@pytest.mark.parametrize(
-    ("loss", "expected"), [(0.05, 0.946), (0.1, 0.954), (0.2, 0.956), (0.3, 0.957), (0.4, 0.969)]
-)
+@pytest.mark.parametrize(("loss", "expected"), [(0.05, 0.946), (0.1, 0.954), (0.2, 0.956), (0.3, 0.957), (0.4, 0.969)])
 def test_second_eigenvalue_of_the_full_chain(loss: float, expected: float) -> None:
-    assert spectral_gap(SubPacketFull(loss=loss)).second_eigenvalue.item() == pytest.approx(
-        expected, abs=5.001e-4
-    )
+    assert spectral_gap(SubPacketFull(loss=loss)).second_eigenvalue.item() == pytest.approx(expected, abs=5.001e-4)
 
 
 def test_relaxation_the_approximate_chain_hides_the_slow_mode() -> None:
@@ -484,9 +462,7 @@ def test_goodput_is_what_arrives_of_what_is_sent(case: tuple[str, Any]) -> None:
     )
     assert seen.packets_per_rtt.item() == pytest.approx(sent, rel=1e-13)
     assert seen.fast_retransmitted.item() == pytest.approx(copies, rel=1e-12)
-    assert seen.goodput.item() == pytest.approx(
-        (1 - loss) * (sent - ones + copies) + (1 - again) * ones, rel=1e-12
-    )
+    assert seen.goodput.item() == pytest.approx((1 - loss) * (sent - ones + copies) + (1 - again) * ones, rel=1e-12)
     assert seen.sent.sum().item() == pytest.approx(1, abs=8 * EPS)
 
 
@@ -497,9 +473,7 @@ def test_goodput_is_what_arrives_of_what_is_sent(case: tuple[str, Any]) -> None:
 def test_deliveries_are_transitions_split_by_what_arrives(
     reading: str, early: bool, again: float | None, suffix: bool
 ) -> None:
-    model = READINGS[reading](
-        loss=0.1, early_retransmit=early, retransmission_loss=again, suffix_losses=suffix
-    )
+    model = READINGS[reading](loss=0.1, early_retransmit=early, retransmission_loss=again, suffix_losses=suffix)
     chain, reward = model.chain(), model.delivered()
     for edge, split in reward.joint.items():
         given_ = chain.transitions.get(edge)
@@ -520,9 +494,7 @@ def test_deliveries_are_transitions_split_by_what_arrives(
 def test_timeout_predictor_is_the_chance_to_fall_silent() -> None:
     for kind in (*READINGS.values(), SubPacketExact):
         for early, suffix in ((False, False), (True, False), (False, True), (True, True)):
-            model = kind(
-                loss=[0.1, 0.3], early_retransmit=early, retransmission_loss=0.25, suffix_losses=suffix
-            )
+            model = kind(loss=[0.1, 0.3], early_retransmit=early, retransmission_loss=0.25, suffix_losses=suffix)
             chain, told = model.chain(), model.timeout_probability().timeout
             assert told.dims == ("loss", "state")
             for state in told.state.values:
@@ -581,16 +553,12 @@ def test_a_model_is_made_again_from_what_its_results_keep() -> None:
     assert SubPacketLevels(**json.loads(result.attrs["parameters"])) == model
 
 
-@pytest.mark.parametrize(
-    "cls", [SubPacketApproximate, SubPacketFull, SubPacketFresh, SubPacketLevels, SubPacketExact]
-)
+@pytest.mark.parametrize("cls", [SubPacketApproximate, SubPacketFull, SubPacketFresh, SubPacketLevels, SubPacketExact])
 @pytest.mark.parametrize("early", [False, True])
 def test_arrivals_state_by_state_are_the_goodput(cls: type[Any], early: bool) -> None:
     model = cls(loss=0.17, retransmission_loss=0.3, early_retransmit=early)
     law = stationary(model.chain())
-    arrivals = {
-        s: float(sympy.sympify(e).subs({"p": 0.17, "p_r": 0.3})) for s, e in _named(model.arrivals()).items()
-    }
+    arrivals = {s: float(sympy.sympify(e).subs({"p": 0.17, "p_r": 0.3})) for s, e in _named(model.arrivals()).items()}
     total = sum(law.probability.sel(state=s).item() * x for s, x in arrivals.items())
     assert total == pytest.approx(model.observe(law).goodput.item(), rel=1e-13)
 

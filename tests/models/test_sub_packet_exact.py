@@ -18,15 +18,7 @@ from strategies import near_ends
 
 from tcpdynamics.models.sub_packet.exact import SubPacketExact, collapse_threshold, escape
 from tcpdynamics.models.throughput_laws import PftkFull, SquareRoot
-from tcpdynamics.solvers import (
-    ChainError,
-    DomainError,
-    closed_form,
-    first_passage,
-    sojourn,
-    spectral_gap,
-    stationary,
-)
+from tcpdynamics.solvers import ChainError, DomainError, closed_form, first_passage, sojourn, spectral_gap, stationary
 
 EPS = np.finfo(float).eps
 TINY = 1e-300
@@ -64,11 +56,7 @@ def solve_again(model: SubPacketExact) -> dict[str, flint.arb]:
         arrows.append((f"S{n}", "b(0)", 1 - q**n - repair))
     for k in range(K + 1):
         deeper = f"b({min(k + 1, K)})"
-        arrows += [
-            (f"b({k})", f"S1({k})", flint.arb(1)),
-            (f"S1({k})", f"S2({k})", 1 - r),
-            (f"S1({k})", deeper, r),
-        ]
+        arrows += [(f"b({k})", f"S1({k})", flint.arb(1)), (f"S1({k})", f"S2({k})", 1 - r), (f"S1({k})", deeper, r)]
         arrows.append((f"S2({k})", "S3", q * q))
         # Which packet of the two must arrive for the backoff to go: both, the first, none.
         if model.collapse == 3:
@@ -155,11 +143,7 @@ def test_right_for_forty_packets(loss: float, cap: int, collapse: int) -> None:
 
 
 @settings(max_examples=10)
-@given(
-    st.fractions(Fraction(1, 100), Fraction(99, 100), max_denominator=100),
-    st.integers(0, 3),
-    st.integers(1, 3),
-)
+@given(st.fractions(Fraction(1, 100), Fraction(99, 100), max_denominator=100), st.integers(0, 3), st.integers(1, 3))
 def test_rationals_balance_exactly(loss: Fraction, cap: int, collapse: int) -> None:
     model = SubPacketExact(loss=loss, backoff_cap=cap, collapse=collapse)
     exact = stationary(model.chain(), exact=True)
@@ -168,9 +152,7 @@ def test_rationals_balance_exactly(loss: Fraction, cap: int, collapse: int) -> N
     q = 1 - sympy.Rational(loss)
     assert pi["S4"] == pi["S3"] * q**3
     assert pi["S6"] * (1 - q**6) == pi["S5"] * q**5
-    assert observed(loss=float(loss), backoff_cap=cap, collapse=collapse).sent.sum().item() == pytest.approx(
-        1
-    )
+    assert observed(loss=float(loss), backoff_cap=cap, collapse=collapse).sent.sum().item() == pytest.approx(1)
     assert stationary(model.chain()).probability.values == pytest.approx(
         exact.probability.values.astype(float), rel=2e-13
     )
@@ -193,8 +175,7 @@ def test_idle_time_and_ladder_in_closed_form(cap: int) -> None:
     U, s, m_0, K = fresh_timeouts(), 1 - q**3, 3, cap
     forms = closed_form(SubPacketExact(loss=0.1, backoff_cap=cap, base_timeout=m_0).chain())
     total = {
-        kind: sum(e for state, e in forms.items() if state.startswith(kind) and state.endswith(")"))
-        / forms["S3"]
+        kind: sum(e for state, e in forms.items() if state.startswith(kind) and state.endswith(")")) / forms["S3"]
         for kind in ("b", "S1", "S2")
     }
     idle = U * (sum((m_0 * 2**k - 1) * s**k for k in range(K)) + (m_0 * 2**K - 1) * s**K / (1 - s))
@@ -208,9 +189,7 @@ def test_a_cap_out_of_reach_is_no_cap(base_timeout: float) -> None:
     """K -> infinity: idle = U (m_0/(1-2s) - 1/(1-s)); the part above K = 60 is (2s)^60 of it."""
     loss = 0.1
     U, s = float(fresh_timeouts().subs(p, loss)), 1 - (1 - loss) ** 3
-    result = stationary(
-        SubPacketExact(loss=loss, backoff_cap=60, base_timeout=base_timeout).chain()
-    ).probability
+    result = stationary(SubPacketExact(loss=loss, backoff_cap=60, base_timeout=base_timeout).chain()).probability
     idle = sum(result.sel(state=f"b({k})").item() for k in range(61)) / result.sel(state="S3").item()
     assert idle == pytest.approx(U * (base_timeout / (1 - 2 * s) - 1 / (1 - s)), rel=1e-12)
 
@@ -325,9 +304,7 @@ def groups_without_cap(loss: Fraction, collapse: int) -> list[float]:
     """Take a capped chain and exchange its idle time for that of endless backoff: the rest keeps its proportions."""
     cap = 0
     model = SubPacketExact(loss=loss, backoff_cap=cap, collapse=collapse)
-    sent = [
-        Fraction(int(x.p), int(x.q)) for x in model.observe(stationary(model.chain(), exact=True)).sent.values
-    ]
+    sent = [Fraction(int(x.p), int(x.q)) for x in model.observe(stationary(model.chain(), exact=True)).sent.values]
     s = 1 - (1 - loss) ** collapse
     outages = sent[0] * (1 - s)  # K = 0, m_0 = 2: an epoch each, 1/(1-s) of them an outage
     sent[0] = outages * (2 / (1 - 2 * s) - 1 / (1 - s))
@@ -490,9 +467,7 @@ def test_low_loss_is_pftk_and_then_the_square_root_law() -> None:
     assert np.array(wide) / law == pytest.approx(1.3098 / np.sqrt(1.5), abs=0.05)
 
 
-@pytest.mark.parametrize(
-    ("loss", "wide", "narrow"), [(0.01, 11.75, 5.61), (0.05, 4.435, 3.922), (0.1, 2.440, 2.389)]
-)
+@pytest.mark.parametrize(("loss", "wide", "narrow"), [(0.01, 11.75, 5.61), (0.05, 4.435, 3.922), (0.1, 2.440, 2.389)])
 def test_window_of_forty_against_six(loss: float, wide: float, narrow: float) -> None:
     digit = 5.01e-3 if loss == 0.01 else 5.01e-4
     assert observed(loss=loss, w_max=40).packets_per_rtt.item() == pytest.approx(wide, abs=digit)
@@ -517,15 +492,7 @@ def test_throughput_falls_and_silence_grows_with_loss(loss: float, cap: int) -> 
 
 
 def play(
-    loss: float,
-    cap: int,
-    base: int,
-    collapse: int,
-    early: bool,
-    suffix: bool,
-    flows: int,
-    epochs: int,
-    seed: int,
+    loss: float, cap: int, base: int, collapse: int, early: bool, suffix: bool, flows: int, epochs: int, seed: int
 ) -> NDArray[np.float64]:
     """Fractions of time with 0..6 packets sent, flow by flow, from the rules for a sender; it knows no chain.
 
@@ -590,7 +557,7 @@ def test_chain_agrees_with_the_rules_played_out(
     mean, error = played.mean(axis=0), played.std(axis=0, ddof=1) / np.sqrt(len(played))
     seen = observed(
         loss=loss, backoff_cap=cap, base_timeout=base, collapse=collapse, early_retransmit=early, suffix_losses=suffix
-    )  # fmt: skip
+    )
     # seven numbers, eight cases: 4.2 standard errors are exceeded by chance in 1.5 of a thousand runs
     assert (np.abs(mean - seen.sent.values) < 4.2 * error).all()
     assert error.max() < 4e-3
@@ -632,10 +599,7 @@ def test_a_silence_at_a_level_is_a_row_of_the_lengths(collapse: int) -> None:
     symbolic = SubPacketExact(loss=p, base_timeout=m_0, backoff_cap=4, collapse=collapse)
     for level in range(5):
         row = table.sel(level=level)
-        expected = (
-            pytest.approx(row.length.item(), rel=1e-14),
-            pytest.approx(row.probability.item(), rel=1e-14),
-        )
+        expected = (pytest.approx(row.length.item(), rel=1e-14), pytest.approx(row.probability.item(), rel=1e-14))
         assert model.silence_at(level) == expected
         assert tuple(float(e.subs({p: 0.3, m_0: 2.5})) for e in symbolic.silence_at(level)) == expected
     for level in (-1, 5, 1.5, True):

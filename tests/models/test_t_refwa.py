@@ -147,9 +147,7 @@ def test_integrating_delayed(delay: int) -> None:
     c[1] += PHI - 2
     c[2] += 1 - PHI
     c[-1] += PSI / (1 + delay)
-    model = TRefwaIntegratingDelayed(
-        phi=points("phi", PHI), psi=points("psi", PSI / (1 + delay)), delay=delay
-    )
+    model = TRefwaIntegratingDelayed(phi=points("phi", PHI), psi=points("psi", PSI / (1 + delay)), delay=delay)
     agree(model.stability_margin().values, c)
 
 
@@ -211,9 +209,7 @@ def test_fixed_point_is_at_rest(model: Any, power: int) -> None:
     moved = system.slope(states) - (0 if hasattr(model, "dde") else states)
     assert np.abs(moved).max() < 1e-12 * model.buffer
     rest = model.equilibrium()
-    assert dict(zip(problem.labels, states.ravel(), strict=True)) == pytest.approx(
-        {k: rest[k] for k in problem.labels}
-    )
+    assert dict(zip(problem.labels, states.ravel(), strict=True)) == pytest.approx({k: rest[k] for k in problem.labels})
     now = dict(zip(problem.labels, states, strict=True))
     past = dict(zip(system.delayed, system.at_rest(states), strict=True))
     outputs = dict(zip(problem.outputs, system.evaluate(system.outputs, now | past), strict=True))
@@ -294,9 +290,7 @@ def test_bias_shifts_the_queue() -> None:
     inside = (psi * buffer + phi * delta * bdp) / (phi + psi)
     plain = TRefwaWindow(**GIVEN).equilibrium()["Q"]
     assert sympy.simplify(inside - plain - phi * delta * bdp / (phi + psi)) == 0
-    assert TRefwaBiased(1.5, 0.5, 100, 100, 0.04).equilibrium()["Q"] == pytest.approx(
-        25 + 1.5 * 0.04 * 100 / 2
-    )
+    assert TRefwaBiased(1.5, 0.5, 100, 100, 0.04).equilibrium()["Q"] == pytest.approx(25 + 1.5 * 0.04 * 100 / 2)
 
 
 def test_measured_rtt_has_no_phi() -> None:
@@ -321,20 +315,12 @@ def jury(p: sympy.Poly) -> list[sympy.Expr]:
 
 @pytest.mark.parametrize(
     "model",
-    [
-        TRefwaWindow,
-        TRefwaMeasuredRtt,
-        TRefwaIntegrating,
-        TRefwaIntegratingSemiImplicit,
-        TRefwaIntegratingDelayed,
-    ],
+    [TRefwaWindow, TRefwaMeasuredRtt, TRefwaIntegrating, TRefwaIntegratingSemiImplicit, TRefwaIntegratingDelayed],
 )
 def test_conditions_are_jurys(model: Any) -> None:
     made = model(**GIVEN)
     wanted = {sympy.expand(x) for x in jury(sympy.Poly(sympy.expand(made.characteristic(z)), z))}
-    if (
-        model is TRefwaWindow
-    ):  # phi > 0 keeps the queue off the buffer's end, and is more than p(1) = phi + psi > 0
+    if model is TRefwaWindow:  # phi > 0 keeps the queue off the buffer's end, and is more than p(1) = phi + psi > 0
         wanted = wanted - {phi + psi} | {phi}
     assert {sympy.expand(x) for x in made.conditions()} == wanted
 

@@ -106,9 +106,7 @@ def test_equal_links() -> None:
     b = one.least_buffer()
     assert b == pytest.approx(0.386, abs=5e-4)
     for side, sign in ((1 - 1e-9, -1), (1 + 1e-9, 1)):
-        links = TRefwaTwoLinksCommanded(
-            bdp_1=100, buffer_1=100 * b * side, bdp_3=100, buffer_3=100 * b * side
-        )
+        links = TRefwaTwoLinksCommanded(bdp_1=100, buffer_1=100 * b * side, bdp_3=100, buffer_3=100 * b * side)
         assert np.sign(links.surplus()) == sign
     assert TRefwaTwoLinksCommanded(psi=0.0).least_buffer() == np.inf
 
@@ -166,10 +164,7 @@ def test_grid_and_problem(model: Any) -> None:
         assert problem.meanings[name] and (problem.units.get(name) == "packet") != name.startswith("u")
     one = model(buffer_1=50.0, bdp_3=200.0).equilibrium()
     for name, value in one.items():
-        assert (
-            float(found[name].sel(buffer_1=50.0, bdp_3=200.0) if np.ndim(found[name]) == 2 else value)
-            == value
-        )
+        assert float(found[name].sel(buffer_1=50.0, bdp_3=200.0) if np.ndim(found[name]) == 2 else value) == value
         assert isinstance(value, float)
 
 

@@ -133,9 +133,7 @@ def test_no_population_is_less_fair(rtts: list[float], k: float) -> None:
 def test_worst_population_exists(flows: int) -> None:
     """Flows just below the upper end of one cell and just above the lower end of another reach the bound."""
     ends = np.array([CODE.cell(20)[1] * (1 - 1e-13), CODE.cell(40)[0] * (1 + 1e-13)])
-    values = [
-        jain(np.repeat(CODE.decode(CODE.encode(ends)) / ends, [n, flows - n])) for n in range(flows + 1)
-    ]
+    values = [jain(np.repeat(CODE.decode(CODE.encode(ends)) / ends, [n, flows - n])) for n in range(flows + 1)]
     assert min(values) == pytest.approx(CODE.worst_jain(flows), abs=1e-12)
     if flows == 2116:
         assert CODE.worst_jain(flows) == pytest.approx(CODE.worst_jain(), abs=1e-8)

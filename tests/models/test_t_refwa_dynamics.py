@@ -160,9 +160,9 @@ def test_integrating_trajectory(reading: str, cut: bool) -> None:
         q = max(q + {"I0": e, "I0s": following, "I1": late}[reading], 0.0)
         q = min(q, b) if cut else q
         e, late = following, e
-    model: Any = {
-        "I0": TRefwaIntegrating, "I0s": TRefwaIntegratingSemiImplicit, "I1": TRefwaIntegratingDelayed
-    }[reading](f, p, buffer=b)  # fmt: skip
+    model: Any = {"I0": TRefwaIntegrating, "I0s": TRefwaIntegratingSemiImplicit, "I1": TRefwaIntegratingDelayed}[
+        reading
+    ](f, p, buffer=b)
     system = compile_system(model.cut_map() if cut else model.map())
     states = iterate(system, system.start_values(), 25)
     assert states.ravel() == pytest.approx([e, q], rel=1e-12)

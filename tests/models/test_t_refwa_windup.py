@@ -97,11 +97,7 @@ def test_free_flows_do_not_notice() -> None:
 
 
 def test_problem() -> None:
-    for model in (
-        TRefwaLimited(demand=[10.0, 20.0]),
-        TRefwaLimitedClamped(limit=500.0),
-        TRefwaLimitedClamped(),
-    ):
+    for model in (TRefwaLimited(demand=[10.0, 20.0]), TRefwaLimitedClamped(limit=500.0), TRefwaLimitedClamped()):
         problem = model.map()
         assert type(model)(**problem.provenance) == model
         assert all(problem.units[n] == "packet" and problem.meanings[n] for n in ("Upsilon", "W", "Q"))

@@ -18,14 +18,7 @@ import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tcpdynamics.models.parameters import (
-    as_parameter,
-    broadcast,
-    check_parameters,
-    describe,
-    interval,
-    parameter,
-)
+from tcpdynamics.models.parameters import as_parameter, broadcast, check_parameters, describe, interval, parameter
 from tcpdynamics.models.throughput_laws import (
     PftkApproximate,
     PftkFull,

@@ -69,9 +69,7 @@ def test_single_numbers() -> None:
     peak = max(logistic.overshoot().curves[0].y)
     assert near(peak, numbers["logistic.overshoot"]["peak"], 3)
     error = t_refwa.code().curves[0].y
-    assert near(
-        [error.min(), error.max()], [numbers["t_refwa.code"]["low"], numbers["t_refwa.code"]["high"]], 2
-    )
+    assert near([error.min(), error.max()], [numbers["t_refwa.code"]["low"], numbers["t_refwa.code"]["high"]], 2)
     assert t_refwa.continuous().curves[0].y.max() == pytest.approx(0.5498, abs=1e-4)
     ends = logistic.doubling().curves[0]
     assert len(np.unique(np.round(np.asarray(ends.y)[np.abs(ends.x - 2.4) < 1e-9], 6))) == 2

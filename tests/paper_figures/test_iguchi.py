@@ -27,9 +27,7 @@ def test_figure_one_is_the_map_and_not_the_equation() -> None:
             w += e * (1 - w / 100) * w
             orbit.append(w)
         windows = drawn["map"].sel(epsilon=e).values
-        np.testing.assert_allclose(
-            windows[:12], orbit[:12], rtol=1e-9
-        )  # 3.0 is chaotic: later rounding decides
+        np.testing.assert_allclose(windows[:12], orbit[:12], rtol=1e-9)  # 3.0 is chaotic: later rounding decides
         assert windows.max() <= 100 * (1 + e) ** 2 / (4 * e) + 1e-9 or e < 1
         closed = 100 / (1 + 99 * np.exp(-e * drawn.time.values))
         np.testing.assert_allclose(drawn.ode.sel(epsilon=e).values, closed, rtol=1e-6)
@@ -85,17 +83,13 @@ NUMBERS = [
 
 
 @pytest.mark.parametrize(("key", "name", "stated", "digits"), NUMBERS)
-def test_numbers_of_the_findings(
-    answers: dict[str, Answer], key: str, name: str, stated: Any, digits: int
-) -> None:
+def test_numbers_of_the_findings(answers: dict[str, Answer], key: str, name: str, stated: Any, digits: int) -> None:
     assert near(answers[key].numbers[name], stated, digits)
 
 
 def test_equation_nine_holds_under_one_reading(answers: dict[str, Answer]) -> None:
     rates = answers["eq9"].numbers
-    assert (
-        near(rates["R3"], [6, 9], 6) and near(rates["R1"], [0, 15], 6) and near(rates["R2"], [5.263, 10.263])
-    )
+    assert near(rates["R3"], [6, 9], 6) and near(rates["R1"], [0, 15], 6) and near(rates["R2"], [5.263, 10.263])
 
 
 def test_period_doubling(answers: dict[str, Answer]) -> None:

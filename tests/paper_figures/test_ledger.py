@@ -50,9 +50,7 @@ def test_every_experiment_and_finding_decides_or_explains_something() -> None:
 def test_every_claim_names_a_figure_that_there_is() -> None:
     known = figures()
     for claim in ledger.claims().values():
-        assert not claim.figure or (claim.figure in known and claim.figure.startswith(f"{claim.paper}.")), (
-            claim.id
-        )
+        assert not claim.figure or (claim.figure in known and claim.figure.startswith(f"{claim.paper}.")), claim.id
 
 
 def test_predictions_are_numbers() -> None:
@@ -64,9 +62,7 @@ def test_predictions_are_numbers() -> None:
 
 def test_the_seal_is_that_of_the_rules() -> None:
     book = ledger.ledger()
-    assert book.sealed == ledger.seal(book.claims.values()), (
-        "rules changed: say so in the claim's note, and seal anew"
-    )
+    assert book.sealed == ledger.seal(book.claims.values()), "rules changed: say so in the claim's note, and seal anew"
 
 
 def test_the_rules_are_those_of_the_commit_that_fixed_them() -> None:
@@ -101,9 +97,7 @@ def test_reasons_name_runs_that_are_there_and_every_finding_decides_or_explains_
     reasons = ledger.reasons()
     several = [*reasons.pop("ours"), *reasons.values()]
     named = {
-        w
-        for one in several
-        for w in re.findall(rf"\b(?:{'|'.join(ledger.ledger().papers)})\.[\w.]*\w", one["run"])
+        w for one in several for w in re.findall(rf"\b(?:{'|'.join(ledger.ledger().papers)})\.[\w.]*\w", one["run"])
     }
     found = set(all_findings())
     assert named <= found | set(experiments()) | set(figures()) | set(ledger.claims())
@@ -182,10 +176,7 @@ def test_one_more_run_is_less_certain_than_the_mean(values: list[float], runs: i
 BAD: dict[str, tuple[dict[str, Any], str]] = {
     "rule": ({"rule": "guess"}, "rule must be one of exact, mean, one more run"),
     "key": ({"publishd": 1}, "key 'publishd' is not known (did you mean 'published'?)"),
-    "bound": (
-        {"published": {"about": 1}},
-        "published must be a number, or bounds among least, most, above, below",
-    ),
+    "bound": ({"published": {"about": 1}}, "published must be a number, or bounds among least, most, above, below"),
     "model": ({"decided_by": "model"}, "rule must be exact for a model"),
     "form": ({"form": "ratio"}, "form must be one of ratio, difference where compared_with is there"),
     "experiment": ({"experiment": ""}, "experiment must be there for packets"),
@@ -209,9 +200,7 @@ def test_a_file_that_cannot_be_is_refused_by_claim_and_key(case: str) -> None:
     assert message in str(refusal.value) and "leap.a.b" in str(refusal.value)
 
 
-def test_results_are_the_same_whoever_runs_them_and_resume(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_results_are_the_same_whoever_runs_them_and_resume(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Killed in the middle, and taken up again: the same numbers."""
     from concurrent.futures import ThreadPoolExecutor
 

@@ -54,16 +54,12 @@ def test_losses() -> None:
     run["group"] = ("flow", [0, 2])  # the second is UDP
     assert packets.episodes(run) == 3 and packets.lost(run) == 4
     assert packets.lost_at_decreases(run) == 1  # at 49 and 98 s
-    run.attrs["scenario"] = json.dumps(
-        json.loads(run.attrs["scenario"]) | {"drops": [{"flow": 0, "segment": 3}]}
-    )
+    run.attrs["scenario"] = json.dumps(json.loads(run.attrs["scenario"]) | {"drops": [{"flow": 0, "segment": 3}]})
     assert packets.episodes(run) == 3 and packets.lost(run) == 3  # at 1.1, 3 and 50 s
 
 
 def test_goodput_by_slices() -> None:
-    slices = {
-        "slice_goodput": (("slice", "flow"), [[500.0, 0.0], [1000.0, 0.0], [250.0, 750.0], [800.0, 100.0]])
-    }
+    slices = {"slice_goodput": (("slice", "flow"), [[500.0, 0.0], [1000.0, 0.0], [250.0, 750.0], [800.0, 100.0]])}
     run = run_of([[1, 1], [1, 1]], [0.0, 4.0], **slices).assign_coords(slice=[0.0, 1.0, 2.0, 3.0])
     run["group"] = ("flow", [0, 2])
     assert packets.goodput(run, [0], 1.0, 3.0) == pytest.approx(0.625)

@@ -73,10 +73,7 @@ def test_waits_are_counted_once_and_for_the_route_that_was_silent_first():
     first = np.array([0.0, 0.1, 0.9, 1.0])  # silent from 0.1 to 0.9
     second = np.array([0.0, 0.15, 0.2, 0.85, 0.95])  # goes on at first, then waits for the other
     result = xr.Dataset(
-        {
-            "queue_time": ("sample", np.concatenate([first, second])),
-            "queue_link": ("sample", [0] * 4 + [1] * 5),
-        },
+        {"queue_time": ("sample", np.concatenate([first, second])), "queue_link": ("sample", [0] * 4 + [1] * 5)},
         {"link": ["a1->a2", "b1->b2"]},
     )
     assert silences(result) == [3]

@@ -26,9 +26,7 @@ def test_a_figure_is_drawn_by_its_name(name: str) -> None:
 def test_unknown_names_are_one_sentence() -> None:
     with pytest.raises(DomainError, match=r"no figure 'logistic.fig99' .did you mean 'logistic.fig"):
         get_figure("logistic.fig99")
-    with pytest.raises(
-        DomainError, match="paper must be one of sub_packet, logistic, t_refwa, leap, mtcp, got 'x'"
-    ):
+    with pytest.raises(DomainError, match="paper must be one of sub_packet, logistic, t_refwa, leap, mtcp, got 'x'"):
         paper_figures.claims("x")
 
 
@@ -46,9 +44,7 @@ def test_the_command_lists_and_draws(tmp_path: Path) -> None:
 
 def test_fig9_takes_the_parameters_of_the_chains() -> None:
     figure = paper_figures.figures()["sub_packet.fig9"]
-    assert {"w_max", "collapse", "flows", "rate"} <= set(
-        figure.parameters
-    ) and "quick" not in figure.parameters
+    assert {"w_max", "collapse", "flows", "rate"} <= set(figure.parameters) and "quick" not in figure.parameters
     small = {"flows": [40], "duration": 60.0, "warm_up": 20.0, "replications": 2}
     drawing = figure(quick=True, w_max=8, **small)
     assert drawing.layout.title.text == "Chains with w_max = 8"

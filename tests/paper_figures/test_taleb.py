@@ -35,9 +35,7 @@ NUMBERS = [
 
 
 @pytest.mark.parametrize(("key", "name", "stated", "digits"), NUMBERS)
-def test_numbers_of_the_findings(
-    answers: dict[str, Answer], key: str, name: str, stated: Any, digits: int
-) -> None:
+def test_numbers_of_the_findings(answers: dict[str, Answer], key: str, name: str, stated: Any, digits: int) -> None:
     assert near(answers[key].numbers[name], stated, digits)
 
 
@@ -80,12 +78,7 @@ def test_charts_agree_with_closed_forms() -> None:
 
 @pytest.mark.parametrize(
     ("name", "value", "check"),
-    [
-        ("PHI", 1.4, "two_cycle"),
-        ("PSI", 0.6, "even_delays"),
-        ("PHI", 1.4, "queue_only"),
-        ("PHI", 1.0, "continuous"),
-    ],
+    [("PHI", 1.4, "two_cycle"), ("PSI", 0.6, "even_delays"), ("PHI", 1.4, "queue_only"), ("PHI", 1.0, "continuous")],
 )
 def test_findings_can_fail(monkeypatch: pytest.MonkeyPatch, name: str, value: float, check: str) -> None:
     monkeypatch.setattr(findings, name, value)

@@ -82,9 +82,7 @@ def test_rest_is_rest_of_all_states() -> None:
 
 
 def test_a_closed_form_that_does_not_hold_attracts_nothing() -> None:
-    wrong = ODE(
-        rhs={"x": x * (1 - x)}, fixed_points=[{"x": sympy.Rational(999, 1000)}, {"x": sympy.Integer(0)}]
-    )
+    wrong = ODE(rhs={"x": x * (1 - x)}, fixed_points=[{"x": sympy.Rational(999, 1000)}, {"x": sympy.Integer(0)}])
     found = basin(wrong, {"x": [0.2, 2.0]})
     assert (found.outcome == 1).all() and (found.equilibrium_index == 2).all()
     assert np.isnan(found.x.values[0]) and found.x.values[1:] == pytest.approx([0, 1], abs=1e-9)
@@ -167,13 +165,7 @@ def test_whatever_is_reported_is_at_rest(seed: int, kind: str) -> None:
 
 
 @settings(max_examples=60)
-@given(
-    st.integers(0, 10**9),
-    st.integers(-20, 20),
-    st.integers(-20, 20),
-    st.integers(-20, 20),
-    st.floats(-14, -2),
-)
+@given(st.integers(0, 10**9), st.integers(-20, 20), st.integers(-20, 20), st.integers(-20, 20), st.floats(-14, -2))
 def test_rest_does_not_depend_on_units(seed: int, unit: int, other: int, clock: int, off: float) -> None:
     """Powers of two are exact in floating-point numbers, so the answers agree to the last state."""
     rng = np.random.default_rng(seed)
@@ -205,9 +197,7 @@ def test_basins_do_not_depend_on_units(root: float, unit: int, clock: int, delay
     now = past if delayed else x
     rhs = {"x": pace * x * (c - now) / s}
     lengths = {"transient": 60 / pace / root, "keep": 30 / pace / root}
-    problem: Any = (
-        DDE(rhs=rhs, delayed={"past": Delayed("x", 0.3 / pace / root)}) if delayed else ODE(rhs=rhs)
-    )
+    problem: Any = DDE(rhs=rhs, delayed={"past": Delayed("x", 0.3 / pace / root)}) if delayed else ODE(rhs=rhs)
     found = basin(problem, {"x": [0.5 * root * s, 1.5 * root * s, 0.0]}, atol=0.0, **lengths)
     assert found.outcome.values.tolist() == [1, 1, 1]
     assert found.x.values / s == pytest.approx([root, 0], abs=1e-9)

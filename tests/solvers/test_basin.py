@@ -75,10 +75,7 @@ def test_cycles_and_escapes_of_a_map() -> None:
     assert found.cycle_index.values[1].tolist() == [-1, -1, 0, -1, 0, -1]
     low, high = np.sort(np.roots([2.2**2, -2.2 * 4.2, 4.2]))
     assert found.cycle_low.values[1, 0] == pytest.approx(low, abs=1e-9)
-    assert (
-        found.cycle_high.values[1, 0] == pytest.approx(high, abs=1e-9)
-        and found.cycle_length.values[1, 0] == 2
-    )
+    assert found.cycle_high.values[1, 0] == pytest.approx(high, abs=1e-9) and found.cycle_length.values[1, 0] == 2
 
 
 def test_cycles_of_a_flow() -> None:

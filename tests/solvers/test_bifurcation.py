@@ -91,9 +91,7 @@ def test_delayed_map() -> None:
     """w' = w + r w (1 - past), one step back: Neimark-Sacker at r = 1 (roots of z^2 - z + r), then no cycle."""
     equations: Any = {"rhs": {"w": w + r * w * (1 - past)}, "start": {"w": 0.5}}
     rates = np.array([0.3, 0.9, 0.99, 1.02, 1.1])
-    back = Map(
-        **equations, delayed={"past": Delayed("w", delay)}, parameters={"r": rates, "delay": [0, 1, 2]}
-    )
+    back = Map(**equations, delayed={"past": Delayed("w", delay)}, parameters={"r": rates, "delay": [0, 1, 2]})
     found = bifurcation(back)
     assert found.cycle_length.sel(delay=0).values.tolist() == [1] * 5
     assert found.cycle_length.sel(delay=1).values.tolist()[:3] == [1, 1, 1]
@@ -112,9 +110,7 @@ def test_neutral_cycles_of_t_refwa() -> None:
     found = bifurcation(problem.starting({state: np.array([3.0, 20.0, 49.0])}))
     assert found.cycle_length.values.tolist() == [2, 2, 2]
     assert found.multiplier.values == pytest.approx(np.ones(3))
-    assert np.sort(found[state].values[:, -2:], axis=1) == pytest.approx(
-        np.array([[3, 47], [20, 30], [1, 49]])
-    )
+    assert np.sort(found[state].values[:, -2:], axis=1) == pytest.approx(np.array([[3, 47], [20, 30], [1, 49]]))
 
 
 def test_labels_and_round_trip(tmp_path: Any) -> None:
@@ -155,9 +151,7 @@ def test_hopf_of_the_delayed_logistic() -> None:
     found = bifurcation(delayed([1.0, 1.5, 1.6, 1.8, 2.2]), transient=1000)
     assert found.attractor.values.tolist() == [1, 1, 2, 2, 2]
     assert found.cycle_length.values.tolist() == [0, 0, 1, 1, 1]
-    assert (np.diff(found.duration.values[2:]) > 0).all() and found.duration.values[2] == pytest.approx(
-        4, abs=0.05
-    )
+    assert (np.diff(found.duration.values[2:]) > 0).all() and found.duration.values[2] == pytest.approx(4, abs=0.05)
     assert found.level.values[:2] == pytest.approx([1, 1], abs=1e-6)
 
 
@@ -241,9 +235,7 @@ def test_order_of_the_extrema() -> None:
         (sympy.Piecewise((x, x < 0.3), (sympy.Rational(3, 5) - x, True)), [-1, -0.4], [0.3]),
     ],
 )  # fmt: skip
-def test_extrema_at_corners_plateaus_and_jumps(
-    looked_at: Any, least: list[float], largest: list[float]
-) -> None:
+def test_extrema_at_corners_plateaus_and_jumps(looked_at: Any, least: list[float], largest: list[float]) -> None:
     """Nothing that the quantity never is: x = cos t, y = -sin t."""
     circle = ODE(rhs={"x": y, "y": -x}, outputs={"z": looked_at}, start={"x": 1.0, "y": 0.0})
     ends = bifurcation(circle, of="z", transient=20, keep=60)

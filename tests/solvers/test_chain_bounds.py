@@ -79,12 +79,7 @@ def test_no_entry_of_a_chain(value: str) -> None:
 @pytest.mark.parametrize("value", HOSTILE)
 def test_no_parameter_of_a_chain(value: str) -> None:
     held = HOSTILE[value]
-    if value in (
-        "nan",
-        "inf",
-        "long list",
-        "masked, labelled",
-    ):  # numbers; xarray itself turns masks into NaN
+    if value in ("nan", "inf", "long list", "masked, labelled"):  # numbers; xarray itself turns masks into NaN
         assert (stationary(MarkovChain({("a", "b"): p, ("b", "a"): p}, {"p": held})).status != 0).any()
     elif value != "true":
         short(lambda: make_grid({"p": held}))
@@ -106,12 +101,7 @@ def test_deep_expressions(depth: int) -> None:
 
 def test_the_deepest_expression_is_solved() -> None:
     chain = MarkovChain({("a", "b"): nested(74), ("b", "a"): p}, {"p": 0.25})
-    for solved in (
-        stationary(chain),
-        stationary(chain, exact=True),
-        spectral_gap(chain),
-        first_passage(chain, "a"),
-    ):
+    for solved in (stationary(chain), stationary(chain, exact=True), spectral_gap(chain), first_passage(chain, "a")):
         assert int(solved.status) == 0
     assert int(sensitivity(chain).status) == 0
 
@@ -157,15 +147,7 @@ MODELS = [
     models.SubPacketExact, models.SharedLink, models.SquareRoot, models.PftkFull, models.PftkApproximate, models.Tfrc,
     models.LotkaVolterraWindows,
 ]  # fmt: skip
-SOUND = {
-    "loss": 0.1,
-    "rtt": 0.1,
-    "timeout": 0.2,
-    "flows": 3,
-    "capacity": 1e6,
-    "base_rtt": 0.1,
-    "buffer": 10.0,
-}
+SOUND = {"loss": 0.1, "rtt": 0.1, "timeout": 0.2, "flows": 3, "capacity": 1e6, "base_rtt": 0.1, "buffer": 10.0}
 
 
 @pytest.mark.parametrize("value", HOSTILE)
@@ -200,12 +182,7 @@ def full() -> Any:
 def unbounded() -> dict[str, Callable[[], Any]]:
     pair = MarkovChain({("a", "b"): p, ("b", "a"): p}, {"p": 0.25})
     many = pair.at(p=np.linspace(0.1, 0.4, 1_000_000))
-    generic = {
-        (str(i), str(j)): sympy.Symbol(f"x{i}_{j}", positive=True)
-        for i in range(9)
-        for j in range(9)
-        if i != j
-    }
+    generic = {(str(i), str(j)): sympy.Symbol(f"x{i}_{j}", positive=True) for i in range(9) for j in range(9) if i != j}
     held = MarkovChain({("a", "b"): p, ("b", "a"): p}, {"p": 0.25}, holding={"a": 10**9})
     return {
         "times": lambda: transient(many, "a", range(500)),
@@ -237,10 +214,5 @@ def test_work_is_bounded_before_it_starts(request_: str) -> None:
 def test_windows_of_a_thousand_are_written() -> None:
     assert len(models.SubPacketFull(loss=0.1, w_max=1000).chain().labels) == 1010
     assert (
-        int(
-            self_consistent(
-                models.SharedLink(flows=100, capacity=1e6, base_rtt=0.2, buffer=50).balance()
-            ).status
-        )
-        == 0
+        int(self_consistent(models.SharedLink(flows=100, capacity=1e6, base_rtt=0.2, buffer=50).balance()).status) == 0
     )

@@ -13,15 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from tcpdynamics.solvers import (
-    DDE,
-    ODE,
-    Delayed,
-    DynamicsError,
-    characteristic_roots,
-    failures,
-    spectral_abscissa,
-)
+from tcpdynamics.solvers import DDE, ODE, Delayed, DynamicsError, characteristic_roots, failures, spectral_abscissa
 from tcpdynamics.solvers.stability.delay_roots import (
     TOLERANCE,
     balance,
@@ -209,9 +201,7 @@ def test_extreme_delays_and_gains() -> None:
             z = mpmath.mpf(y) * t * mpmath.exp(-mpmath.mpf(x) * t)
             exact = complex(x + mpmath.lambertw(z, 0) / t)
         assert abs(roots[i, 0] - exact) <= 1e-13 * (abs(x) + abs(exact) + 1 / t)
-        general, _, certain = certified(
-            a[i].reshape(1, 1, 1), b[i].reshape(1, 1, 1, 1), tau[i].reshape(1, 1), 1
-        )
+        general, _, certain = certified(a[i].reshape(1, 1, 1), b[i].reshape(1, 1, 1, 1), tau[i].reshape(1, 1), 1)
         assert certain.all() and abs(general[0, 0].real - exact.real) <= 1e-12 * (abs(x) + 1 / t)
 
 
@@ -276,9 +266,7 @@ def test_splitting_and_balancing_keep_the_spectrum() -> None:
     assert not split(rng.normal(size=(5, 2, 3, 3)))[1].any()
     bad = np.array([[[[1.0, 1e8], [1e-8, 2.0]]]])
     assert np.abs(balance(bad)).max() < 10
-    assert np.sort(np.linalg.eigvals(balance(bad)[0, 0])) == pytest.approx(
-        np.sort(np.linalg.eigvals(bad[0, 0]))
-    )
+    assert np.sort(np.linalg.eigvals(balance(bad)[0, 0])) == pytest.approx(np.sort(np.linalg.eigvals(bad[0, 0])))
 
 
 w, q, past_w, past_q, epsilon, delay, phi, psi = sympy.symbols("w q past_w past_q epsilon delay phi psi")
@@ -310,10 +298,7 @@ def chart(at: bool) -> DDE:
     change = -phi * past_w - psi * past_q if at else -phi * w - psi * past_q
     delayed = {"past_q": Delayed("q", 1)} | ({"past_w": Delayed("w", 1)} if at else {})
     return DDE(
-        rhs={"w": change, "q": w},
-        delayed=delayed,
-        parameters={"phi": 1.0, "psi": 1.0},
-        fixed_points=[{"w": 0, "q": 0}],
+        rhs={"w": change, "q": w}, delayed=delayed, parameters={"phi": 1.0, "psi": 1.0}, fixed_points=[{"w": 0, "q": 0}]
     )
 
 
@@ -350,9 +335,7 @@ def test_delayed_outputs_and_shared_delays() -> None:
         delayed={"p_lag": Delayed("p", 1)},
         fixed_points=[{"q": 0}],
     )
-    roots = [
-        characteristic_roots(problem, count=4).characteristic_root.values for problem in (direct, through)
-    ]
+    roots = [characteristic_roots(problem, count=4).characteristic_root.values for problem in (direct, through)]
     assert np.abs(roots[0] - roots[1]).max() < 1e-14
 
 

@@ -26,9 +26,7 @@ MODELS: dict[str, Any] = {
 
 
 def boundary(chart: xr.Dataset) -> xr.Dataset:
-    return (
-        chart[[k for k in chart.data_vars if str(k).startswith("boundary_")]].reset_coords(drop=True).load()
-    )
+    return chart[[k for k in chart.data_vars if str(k).startswith("boundary_")]].reset_coords(drop=True).load()
 
 
 def swept(model: Any, **settings: Any) -> xr.Dataset:
@@ -49,9 +47,7 @@ def test_blocks_have_the_boundary_of_the_whole(tmp_path: Path, model: str, name:
         chart = swept(MODELS[model], store=store)
         xr.testing.assert_allclose(boundary(chart), boundary(whole), rtol=0, atol=1e-12)
         if whole.verdict.ndim < 3:
-            assert [t.name for t in tcpdynamics.plot(chart).data] == [
-                t.name for t in tcpdynamics.plot(whole).data
-            ]
+            assert [t.name for t in tcpdynamics.plot(chart).data] == [t.name for t in tcpdynamics.plot(whole).data]
 
 
 def test_anyone_who_reads_the_store_has_the_curves(tmp_path: Path) -> None:
@@ -75,9 +71,7 @@ def test_a_store_that_is_resumed_has_the_same_bytes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["x.zarr", "x.nc"])
-def test_a_store_from_before_boundaries_were_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_a_store_from_before_boundaries_were_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """It opens, and has its boundary from then on."""
     store = tmp_path / name
     with monkeypatch.context() as patch:
@@ -85,9 +79,7 @@ def test_a_store_from_before_boundaries_were_kept(
         assert not boundary(swept(MODELS["delay"], store=store))
     for _ in range(2):
         chart = swept(MODELS["delay"], store=store)
-        xr.testing.assert_allclose(
-            boundary(chart), boundary(stability_chart(MODELS["delay"])), rtol=0, atol=1e-12
-        )
+        xr.testing.assert_allclose(boundary(chart), boundary(stability_chart(MODELS["delay"])), rtol=0, atol=1e-12)
 
 
 def test_no_boundary_where_none_is_wanted() -> None:
@@ -109,9 +101,7 @@ def test_points_that_failed_bound_nothing_and_are_drawn_as_unknown() -> None:
     chart = stability_chart(MODELS["map"], trace=False)
     lost = xr.zeros_like(chart.status)
     lost[:, 7] = 31
-    blank = chart.assign(
-        status=lost, verdict=chart.verdict.where(lost == 0, 0), radius=chart.radius.where(lost == 0)
-    )
+    blank = chart.assign(status=lost, verdict=chart.verdict.where(lost == 0, 0), radius=chart.radius.where(lost == 0))
     traced = charts.boundary_of(MODELS["map"], blank)
     gap = chart.gamma.values[[6, 8]]
     assert (

@@ -41,9 +41,7 @@ def test_clipped_marking(starts: int, most: float) -> None:
 
 
 def test_a_chart_of_clipped_marking_has_verdicts() -> None:
-    swept = marking(
-        low=np.float64(20), width=r, parameters={"r": np.linspace(5, 400, 30)}, start={"W": 3.0, "q": 5.0}
-    )
+    swept = marking(low=np.float64(20), width=r, parameters={"r": np.linspace(5, 400, 30)}, start={"W": 3.0, "q": 5.0})
     chart = stability_chart(swept)
     assert (chart.verdict == -1).all() and (chart.status == 0).all()
 
@@ -52,23 +50,17 @@ def test_what_finds_nothing_says_what_to_give() -> None:
     nowhere = ODE(rhs={"x": 1 + sympy.Symbol("x") ** 2 * r}, parameters={"r": [1.0, 2.0]}, start={"x": 1.0})
     for text in (failures(eigenvalues(nowhere))[0][1], failures(stability_chart(nowhere))[0][1]):
         assert "fixed_points=" in text and "at=" in text
-    with pytest.raises(
-        DynamicsError, match=r"no equilibrium .* give the model fixed_points=, or the solver at= at"
-    ):
+    with pytest.raises(DynamicsError, match=r"no equilibrium .* give the model fixed_points=, or the solver at= at"):
         eigenvalues(nowhere, throw=True)
 
 
 def test_no_start_has_an_influence_on_another() -> None:
     """Starts on flat pieces, outside the domain and at a pole, beside one that converges."""
-    system = compile_system(
-        ODE(rhs={"W": 1 - W**2 * clipped((q - 20) / 80) / 2 + 0 * sympy.log(q), "q": 10 * W - 50})
-    )
+    system = compile_system(ODE(rhs={"W": 1 - W**2 * clipped((q - 20) / 80) / 2 + 0 * sympy.log(q), "q": 10 * W - 50}))
     starts = np.array([[6.0, 6.0, 6.0, np.nan, 1e300], [30.0, 5.0, 500.0, 1.0, 1e300]])
     width = np.array([[19.0], [100.0]])
     for order in ([0], [0, 1], [1, 0, 2], [3, 4, 0], [4, 3, 2, 1, 0]):
-        x, error = newton(
-            system, starts[:, order], np.zeros(len(order), int), np.repeat(width, len(order), axis=1)
-        )
+        x, error = newton(system, starts[:, order], np.zeros(len(order), int), np.repeat(width, len(order), axis=1))
         alone, own = newton(system, starts[:, :1], np.zeros(1, int), width)
         at = order.index(0)
         assert x[:, at].tobytes() == alone[:, 0].tobytes() and error[:, at].tobytes() == own[:, 0].tobytes()
@@ -112,16 +104,11 @@ def test_ramps_with_a_known_equilibrium(seed: int, n: int, kind: str, data: st.D
 
 @settings(max_examples=40)
 @given(st.floats(1, 1e3), st.floats(1, 50), st.floats(0.01, 0.9), st.integers(-6, 6), st.integers(-6, 6))
-def test_clipped_marking_in_any_units(
-    low: float, width: float, mark: float, packets: int, clock: int
-) -> None:
+def test_clipped_marking_in_any_units(low: float, width: float, mark: float, packets: int, clock: int) -> None:
     """W* = sqrt(2/mark), q* = low + width mark; queues to 1e4 times the ramp."""
     s, pace = 10.0**packets, 10.0**clock
     window = np.sqrt(2 / mark)
-    rhs = {
-        "W": pace * s * (1 - (W / s) ** 2 * clipped((q / s - low) / width) / 2),
-        "q": 10 * pace * (W - window * s),
-    }
+    rhs = {"W": pace * s * (1 - (W / s) ** 2 * clipped((q / s - low) / width) / 2), "q": 10 * pace * (W - window * s)}
     found = equilibria(ODE(rhs=rhs), {"W": (0.1 * s, 30 * s), "q": (0, 1e4 * s)}, starts=8)
     assert int(found["count"]) == 1
     assert found.W.item() / s == pytest.approx(window, rel=1e-9)
@@ -133,9 +120,7 @@ def test_an_equilibrium_in_every_piece() -> None:
     x = sympy.Symbol("x")
     three = equilibria(ODE(rhs={"x": -x + clipped(3 * x, -1, 1)}), {"x": (-1e4, 1e4)}, starts=4)
     assert three.x.values == pytest.approx([-1, 0, 1], abs=1e-10)
-    jump = equilibria(
-        ODE(rhs={"x": sympy.Piecewise((1 - x, x > 0), (-1 - x, True))}), {"x": (-9, 9)}, starts=4
-    )
+    jump = equilibria(ODE(rhs={"x": sympy.Piecewise((1 - x, x > 0), (-1 - x, True))}), {"x": (-9, 9)}, starts=4)
     assert jump.x.values == pytest.approx([-1, 1])
     corner = equilibria(ODE(rhs={"x": sympy.Abs(x - 1) - 2}), {"x": (-9, 9)}, starts=1)
     assert corner.x.values == pytest.approx([-1, 3])

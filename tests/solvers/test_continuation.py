@@ -9,16 +9,7 @@ import pytest
 import sympy
 import xarray as xr
 
-from tcpdynamics.solvers import (
-    DDE,
-    ODE,
-    Delayed,
-    DomainError,
-    DynamicsError,
-    Map,
-    continuation,
-    spectral_abscissa,
-)
+from tcpdynamics.solvers import DDE, ODE, Delayed, DomainError, DynamicsError, Map, continuation, spectral_abscissa
 
 x, y, r, b, w, w_d, tau = sympy.symbols("x y r b w w_d tau")
 
@@ -33,22 +24,15 @@ def test_saddle_node() -> None:
     assert special(branch, "r") == [("fold", pytest.approx(0, abs=1e-15))]
     assert np.abs(branch.r + branch.x**2).max() < 1e-13  # every point is on the parabola
     assert branch.x.values[[0, -1]].tolist() == pytest.approx([-1, 1])
-    assert (branch.abscissa.values == pytest.approx(2 * branch.x.values)) and branch.attrs[
-        "ended"
-    ] == "at r = -1"
+    assert (branch.abscissa.values == pytest.approx(2 * branch.x.values)) and branch.attrs["ended"] == "at r = -1"
     assert (branch.stable.values == (branch.x.values < 0)).all()
 
 
 def test_hysteresis_has_two_folds() -> None:
     """r + x - x^3 = 0 turns at x = +-1/sqrt(3), r = -+2/(3 sqrt(3))."""
-    branch = continuation(
-        ODE(rhs={"x": r + x - x**3}, parameters={"r": 0.0}), "r", (-1, 1), start={"x": -1.3}
-    )
+    branch = continuation(ODE(rhs={"x": r + x - x**3}, parameters={"r": 0.0}), "r", (-1, 1), start={"x": -1.3})
     edge = 2 / (3 * np.sqrt(3))
-    assert special(branch, "r") == [
-        ("fold", pytest.approx(edge, rel=1e-13)),
-        ("fold", pytest.approx(-edge, rel=1e-13)),
-    ]
+    assert special(branch, "r") == [("fold", pytest.approx(edge, rel=1e-13)), ("fold", pytest.approx(-edge, rel=1e-13))]
     # a fold's state moves by the square root of what its parameter is off
     assert branch.special_x.values == pytest.approx([-1 / np.sqrt(3), 1 / np.sqrt(3)], rel=1e-7)
     assert branch.unstable.values.max() == 1
@@ -121,12 +105,8 @@ def test_both_directions_and_closed_branches() -> None:
     branch = continuation(circle, "r", (-2, 2), start={"x": -1, "r": 0})
     assert branch.attrs["ended"] == "closed"
     assert sorted(special(branch, "r")) == [("fold", pytest.approx(-1)), ("fold", pytest.approx(1))]
-    parabola = continuation(
-        ODE(rhs={"x": r - x**2}, parameters={"r": 0.0}), "r", (-1, 1), start={"x": 0.7, "r": 0.5}
-    )
-    assert parabola.attrs["ended"] == "at r = 1; at r = 1" and parabola.x.values[[0, -1]] == pytest.approx(
-        [-1, 1]
-    )
+    parabola = continuation(ODE(rhs={"x": r - x**2}, parameters={"r": 0.0}), "r", (-1, 1), start={"x": 0.7, "r": 0.5})
+    assert parabola.attrs["ended"] == "at r = 1; at r = 1" and parabola.x.values[[0, -1]] == pytest.approx([-1, 1])
     assert [k for k, _ in special(parabola, "r")] == ["fold"]
 
 
@@ -151,10 +131,7 @@ def test_states_of_very_different_size_and_delayed_outputs() -> None:
 def test_smaller_steps_find_the_same() -> None:
     """What is located does not depend on the steps that led there."""
     problem = ODE(rhs={"x": r + x - x**3}, parameters={"r": 0.0})
-    found = [
-        special(continuation(problem, "r", (-1, 1), start={"x": -1.3}, step=s), "r")
-        for s in (0.1, 0.02, 0.005)
-    ]
+    found = [special(continuation(problem, "r", (-1, 1), start={"x": -1.3}, step=s), "r") for s in (0.1, 0.02, 0.005)]
     for other in found[1:]:
         assert [k for k, _ in other] == [k for k, _ in found[0]]
         assert [v for _, v in other] == pytest.approx([v for _, v in found[0]], abs=1e-13)

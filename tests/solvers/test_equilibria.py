@@ -53,18 +53,11 @@ def test_a_search_finds_the_closed_forms() -> None:
     first, second = sympy.symbols("N[1] N[2]")
     rhs = {"N[1]": first * (1 - first - g * second), "N[2]": second * (1 - second - g * first)}
     both = 1 / (1 + g)
-    points = [
-        {"N[1]": both, "N[2]": both},
-        {"N[1]": 1, "N[2]": 0},
-        {"N[1]": 0, "N[2]": 1},
-        {"N[1]": 0, "N[2]": 0},
-    ]
+    points = [{"N[1]": both, "N[2]": both}, {"N[1]": 1, "N[2]": 0}, {"N[1]": 0, "N[2]": 1}, {"N[1]": 0, "N[2]": 0}]
     problem = ODE(rhs=rhs, parameters={"g": [0.3, 0.9]}, fixed_points=points)
     closed, searched = equilibria(problem), equilibria(problem, {"N": (-0.1, 1.2)})
     assert closed.attrs["method"] == "closed form" and searched.attrs["method"] == "search in the box"
-    assert closed.N.dims == ("flow", "g", "equilibrium") and closed.N.values[:, 0, 0] == pytest.approx(
-        [1 / 1.3] * 2
-    )
+    assert closed.N.dims == ("flow", "g", "equilibrium") and closed.N.values[:, 0, 0] == pytest.approx([1 / 1.3] * 2)
     assert closed.stable.values.tolist() == [[True, False, False, False]] * 2
     assert (searched["count"] == 4).all() and (closed["count"] == 4).all()
     for i in range(2):
@@ -86,9 +79,7 @@ def test_counts_change_over_the_grid() -> None:
 
 def test_delay_decides_over_stability_not_over_rest() -> None:
     tau = sympy.Symbol("tau")
-    problem = DDE(
-        rhs={"x": x * (1 - x_d)}, delayed={"x_d": Delayed("x", tau)}, parameters={"tau": [0.0, 1.5, 1.6]}
-    )
+    problem = DDE(rhs={"x": x * (1 - x_d)}, delayed={"x_d": Delayed("x", tau)}, parameters={"tau": [0.0, 1.5, 1.6]})
     found = equilibria(problem, {"x": (-0.5, 2)})
     assert found.x.values == pytest.approx(np.array([[0, 1]] * 3), abs=1e-12)
     assert found.stable.values.tolist() == [[False, True], [False, True], [False, False]]
@@ -128,9 +119,7 @@ def test_same_seed_same_bytes_and_many_points() -> None:
     problem = ODE(rhs={"x": r * x - x**3}, parameters={"r": np.linspace(-1, 1, 5001)})
     one, two = (equilibria(problem, {"x": (-2, 2)}, starts=16, seed=3) for _ in range(2))
     assert one.identical(two)
-    assert (one["count"].sel(r=slice(1e-3, None)) == 3).all() and (
-        one["count"].sel(r=slice(None, -1e-3)) == 1
-    ).all()
+    assert (one["count"].sel(r=slice(1e-3, None)) == 3).all() and (one["count"].sel(r=slice(None, -1e-3)) == 1).all()
 
 
 @pytest.mark.parametrize(
@@ -140,10 +129,7 @@ def test_same_seed_same_bytes_and_many_points() -> None:
         ({"x": (1, 0)}, "the box of x must be"),
         ({"x": (0, np.inf)}, "the box of x must be"),
         ({}, "the box leaves out x"),
-        (
-            None,
-            "no closed-form fixed point and no initial values to search around; give the problem fixed_points=",
-        ),
+        (None, "no closed-form fixed point and no initial values to search around; give the problem fixed_points="),
     ],
 )
 def test_bad_boxes(box: object, message: str) -> None:
@@ -176,9 +162,7 @@ def test_roots_close_together_stay_apart(apart: float) -> None:
 def test_a_box_that_is_none_is_refused_in_one_line(pair: Any) -> None:
     """Whatever is given: one sentence of one line, which does not repeat a long value."""
     if isinstance(pair, np.ndarray) and pair.dtype.kind == "i":
-        assert (
-            int(equilibria(ODE(rhs={"x": x}), {"x": pair})["count"]) == 1
-        )  # an array of two numbers is a box
+        assert int(equilibria(ODE(rhs={"x": x}), {"x": pair})["count"]) == 1  # an array of two numbers is a box
         return
     with pytest.raises(DynamicsError, match=r"the box of x must be \(low, high\)") as raised:
         equilibria(ODE(rhs={"x": x}), {"x": pair})

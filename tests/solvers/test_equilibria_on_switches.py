@@ -11,16 +11,7 @@ from sympy import Max, Min, Piecewise
 
 import tcpdynamics
 from tcpdynamics.models import FluidTcpProportional
-from tcpdynamics.solvers import (
-    DDE,
-    ODE,
-    Delayed,
-    equilibria,
-    failures,
-    spectral_abscissa,
-    stability_chart,
-    trajectory,
-)
+from tcpdynamics.solvers import DDE, ODE, Delayed, equilibria, failures, spectral_abscissa, stability_chart, trajectory
 from tcpdynamics.solvers.results import Status
 
 w, q, v = sympy.symbols("w q v")

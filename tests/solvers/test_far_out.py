@@ -38,10 +38,7 @@ FAR_OUT = {
     "falling": (1 / (1 + sympy.exp(u)), lambda v: v - softplus(v)),
     "rising": (1 / (1 + sympy.exp(-u)), softplus),
     "least": (sympy.Min(0, sympy.exp(u)), lambda v: 0.0),
-    "branch": (
-        sympy.Piecewise((ONE, u > 0), (sympy.exp(u), True)),
-        lambda v: math.exp(v) if v <= 0 else v + 1.0,
-    ),
+    "branch": (sympy.Piecewise((ONE, u > 0), (sympy.exp(u), True)), lambda v: math.exp(v) if v <= 0 else v + 1.0),
     "tanh of exp": (1 - sympy.tanh(sympy.exp(800 + sympy.Abs(u))), lambda v: 0.0),
 }
 
@@ -50,9 +47,7 @@ FAR_OUT = {
 @given(steepness, places)
 @example(301.0, 32.0)  # the other side of the branch overflows before the motion ends
 @settings(max_examples=25, deadline=None)
-def test_what_is_divided_by_a_huge_number_is_zero_and_comes_back(
-    name: str, steep: float, place: float
-) -> None:
+def test_what_is_divided_by_a_huge_number_is_zero_and_comes_back(name: str, steep: float, place: float) -> None:
     rate, integral = FAR_OUT[name]
     got = trajectory(driven(rate, steep, place), [40.0], rtol=1e-10)
     exact = (integral(steep * (40.0 - place)) - integral(-steep * place)) / steep
@@ -82,14 +77,9 @@ def test_forcing_by_time_may_overflow(rate: Any, place: int) -> None:
     end = 40.0
     function = rate.subs(u, 50 * (t - place))
     exact = 2 / 50 if rate.has(sympy.cosh) else float(place)
-    assert trajectory(ODE(rhs={"x": function}, start={"x": 0.0}), [end]).x.item() == pytest.approx(
-        exact, abs=1e-6
-    )
+    assert trajectory(ODE(rhs={"x": function}, start={"x": 0.0}), [end]).x.item() == pytest.approx(exact, abs=1e-6)
     late = DDE(
-        rhs={"x": function, "y": u},
-        delayed={"u": Delayed("x", 1)},
-        start={"x": 0.0, "y": 0.0},
-        history={"x": 0 * t},
+        rhs={"x": function, "y": u}, delayed={"u": Delayed("x", 1)}, start={"x": 0.0, "y": 0.0}, history={"x": 0 * t}
     )
     got = trajectory(late, [place + 1.5 if exact == place else end])
     assert int(got.status) == 0
@@ -136,10 +126,7 @@ def test_bounds_of_a_ratio_hold_it(
     a: float, b: float, low: float, width: float, p: float, q: float, at_zero: bool
 ) -> None:
     low = 0.0 if at_zero else low
-    top, bottom = (
-        Interval(np.array(min(a, b)), np.array(max(a, b))),
-        Interval(np.array(low), np.array(low + width)),
-    )
+    top, bottom = (Interval(np.array(min(a, b)), np.array(max(a, b))), Interval(np.array(low), np.array(low + width)))
     with np.errstate(all="ignore"):
         ratio = top / bottom
         # Rounding may carry the sum out of its interval.

@@ -32,9 +32,7 @@ def test_a_narrow_pulse_is_not_jumped_over() -> None:
     st.sampled_from([1e-6, 1e-8, 1e-10]),
 )
 @settings(max_examples=12)
-def test_any_pulse_is_seen_at_any_place(
-    places: list[float], thin: float, scale: float, tolerance: float
-) -> None:
+def test_any_pulse_is_seen_at_any_place(places: list[float], thin: float, scale: float, tolerance: float) -> None:
     """Widths down to a billionth of the way, alone and beside waves: the primitive is an error function."""
     end = 10.0**scale
     narrow, where = end * 10.0**thin, end * np.sort(places)
@@ -151,9 +149,7 @@ def test_a_table_is_numpys_interpolation(count: int, seed: int, at: float) -> No
 def test_a_table_may_come_later_by_a_parameter() -> None:
     lag = sympy.Symbol("lag")
     problem = ODE(
-        rhs={"x": tabulated(t - lag, [0.0, 1.0], [0.0, 1.0])},
-        parameters={"lag": [0.0, 0.5, 2.0]},
-        start={"x": 0.0},
+        rhs={"x": tabulated(t - lag, [0.0, 1.0], [0.0, 1.0])}, parameters={"lag": [0.0, 0.5, 2.0]}, start={"x": 0.0}
     )
     np.testing.assert_allclose(trajectory(problem, [2.0]).x.values[:, 0], [1.5, 1.0, 0.0], atol=1e-12)
 

@@ -21,9 +21,7 @@ ONE = sympy.Integer(1)
 
 def integral(rate: sympy.Expr, start: float, end: float, rtol: float = 1e-8) -> float:
     """Of `rate`(y) from `start` to `end`, as the state of a motion with y' = 1."""
-    run = trajectory(
-        ODE(rhs={"x": rate, "y": ONE}, start={"x": 0.0, "y": start}), [end - start], rtol=rtol, atol=0.0
-    )
+    run = trajectory(ODE(rhs={"x": rate, "y": ONE}, start={"x": 0.0, "y": start}), [end - start], rtol=rtol, atol=0.0)
     assert int(run.status) == 0
     return run.x.item()
 
@@ -61,9 +59,7 @@ def test_springs_of_high_order_keep_their_energy(power: int, rtol: float) -> Non
         ((y / 5) ** 30, 0.0, 10.0, (5.0,)),
     ],
 )
-def test_other_series_with_gaps(
-    rate: sympy.Expr, start: float, end: float, points: tuple[float, ...]
-) -> None:
+def test_other_series_with_gaps(rate: sympy.Expr, start: float, end: float, points: tuple[float, ...]) -> None:
     f = sympy.lambdify(y, rate, "math")
     exact = quad(f, start, end, points=points, limit=2000, epsabs=1e-13, epsrel=1e-12)[0]
     assert integral(rate, start, end) == pytest.approx(exact, rel=1e-6)
@@ -73,9 +69,7 @@ def test_other_series_with_gaps(
     ("condition", "place"), [(1 / (1 + y**5) < ONE / 2, 1.0), (y**50 / (5**50 + y**50) > ONE / 2, 5.0)]
 )
 def test_switches_with_gaps_are_met(condition: sympy.Expr, place: float) -> None:
-    assert integral(sympy.Piecewise((1, condition), (0, True)), 0.0, 10.0) == pytest.approx(
-        10 - place, abs=1e-7
-    )
+    assert integral(sympy.Piecewise((1, condition), (0, True)), 0.0, 10.0) == pytest.approx(10 - place, abs=1e-7)
 
 
 @pytest.mark.parametrize(
@@ -115,9 +109,7 @@ def test_forcing_and_delays_with_gaps() -> None:
 def test_machine_code_of_sweeps_knows_gaps_too() -> None:
     """Sweeps of 2000 points and more run a tape that is written out: every point as the point alone."""
     width = np.linspace(0.5, 2.0, 2500)
-    problem = ODE(
-        rhs={"x": 1 / (1 + (y / w) ** 6), "y": ONE}, start={"x": 0.0, "y": 0.0}, parameters={"w": width}
-    )
+    problem = ODE(rhs={"x": 1 / (1 + (y / w) ** 6), "y": ONE}, start={"x": 0.0, "y": 0.0}, parameters={"w": width})
     run = trajectory(problem, [40.0])
     exact = width * math.pi / 6 / math.sin(math.pi / 6)
     np.testing.assert_allclose(run.x.values[..., -1], exact, rtol=2e-7)
@@ -148,9 +140,7 @@ def test_a_state_that_leaves_zero_late(power: int, end: float) -> None:
     stops = ODE(rhs={"x": y**power, "y": sympy.Piecewise((1, y < 1), (0, True))}, start={"x": 0.0, "y": 0.0})
     assert trajectory(stops, [end]).x.item() == pytest.approx(end - 1 + 1 / (power + 1), rel=1e-6)
     many = trajectory(ODE(rhs={"x": y**power, "y": ONE}, start={"x": 0.0, "y": 0.0}), [0.5, 1.0, 10.0])
-    np.testing.assert_allclose(
-        many.x.values, np.array([0.5, 1.0, 10.0]) ** (power + 1) / (power + 1), rtol=1e-6
-    )
+    np.testing.assert_allclose(many.x.values, np.array([0.5, 1.0, 10.0]) ** (power + 1) / (power + 1), rtol=1e-6)
 
 
 @pytest.mark.parametrize(

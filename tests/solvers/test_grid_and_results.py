@@ -200,8 +200,4 @@ def test_every_status_has_a_sentence_of_its_own() -> None:
     assert [status.value for status in Status] == list(range(len(Status)))
     assert len({status.reason for status in Status}) == len(Status)
     for status in Status:
-        assert (
-            status.sentence
-            and status.reason.startswith(status.sentence)
-            and status.reason.endswith(status.advice)
-        )
+        assert status.sentence and status.reason.startswith(status.sentence) and status.reason.endswith(status.advice)

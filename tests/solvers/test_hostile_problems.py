@@ -72,9 +72,7 @@ def refusal(call: Callable[[], Any], error: Any = TcpDynamicsError) -> str:
     return text
 
 
-@pytest.mark.parametrize(
-    "number", [LONG, sympy.Rational(LONG), BETWEEN, Fraction(1, 10**100_000)], ids=range(4)
-)
+@pytest.mark.parametrize("number", [LONG, sympy.Rational(LONG), BETWEEN, Fraction(1, 10**100_000)], ids=range(4))
 @pytest.mark.parametrize(
     "make",
     [
@@ -171,16 +169,10 @@ def test_settings_of_a_trajectory(name: str, value: Any) -> None:
     refusal(lambda: trajectory(ode(), [0, 1], **{name: value}))
 
 
-@pytest.mark.parametrize(
-    "tiny", [LONG, BETWEEN - 1, sympy.Rational(1, 10**308), np.longdouble(1e-300)], ids=range(4)
-)
+@pytest.mark.parametrize("tiny", [LONG, BETWEEN - 1, sympy.Rational(1, 10**308), np.longdouble(1e-300)], ids=range(4))
 def test_tiny_fractions_are_tolerances(tiny: Any) -> None:
     assert trajectory(ode(), [0, 1], atol=tiny).x.values[-1] == pytest.approx(0.5 / np.e)
-    assert (
-        trajectory(ode(), [0, 1], max_step=1 + tiny, throw=True)
-        .attrs["settings"]
-        .endswith('"max_step": 1.0}')
-    )
+    assert trajectory(ode(), [0, 1], max_step=1 + tiny, throw=True).attrs["settings"].endswith('"max_step": 1.0}')
 
 
 @pytest.mark.parametrize(
@@ -260,9 +252,7 @@ def test_values_of_a_parameter(value: Any) -> None:
     refusal(lambda: trajectory(ode(k * x, parameters={"k": value}), [0, 1]))
 
 
-@pytest.mark.parametrize(
-    "value", [np.longdouble(1), np.float32(1), Fraction(1), sympy.Rational(1), np.int8(1)]
-)
+@pytest.mark.parametrize("value", [np.longdouble(1), np.float32(1), Fraction(1), sympy.Rational(1), np.int8(1)])
 def test_any_kind_of_number_is_a_parameter_and_a_constant(value: Any) -> None:
     there = trajectory(ode(-k * x, parameters={"k": value}), [0, 1]).x.values[-1]
     assert there == pytest.approx(0.5 / np.e)
@@ -305,9 +295,7 @@ def test_times(times: Any, words: str) -> None:
 
 def test_a_value_next_to_its_bound_is_told_apart() -> None:
     problem = ode(k * x, parameters={"k": 1.0000000001}, domain={"k": (0.0, 1.0)})
-    assert re.search(
-        r"in \(0, 1\), got 1\.0000000001$", refusal(lambda: trajectory(problem, [0, 1]), DomainError)
-    )
+    assert re.search(r"in \(0, 1\), got 1\.0000000001$", refusal(lambda: trajectory(problem, [0, 1]), DomainError))
 
 
 p = sympy.Symbol("p")
@@ -411,9 +399,7 @@ def test_settings_of_other_solvers(call: Any, words: str) -> None:
 def test_any_kind_of_number_is_a_setting() -> None:
     chart = stability_chart(FLOW, tolerance=np.longdouble(1e-9))  # type: ignore[arg-type]
     assert chart.attrs["settings"] == '{"tolerance": 1e-09}'
-    branch = continuation(
-        ONE, "k", (np.longdouble(1), Fraction(2)), start={"x": 0}, step=np.float32(0.5), points=3
-    )  # type: ignore[arg-type]
+    branch = continuation(ONE, "k", (np.longdouble(1), Fraction(2)), start={"x": 0}, step=np.float32(0.5), points=3)  # type: ignore[arg-type]
     assert '"bounds": [1.0, 2.0]' in branch.attrs["settings"]
     result = sweep(lambda block: {"a": block["k"]}, {"k": [1.0, 2.0]}, block=np.int8(1))  # type: ignore[arg-type]
     assert result.a.values.tolist() == [1.0, 2.0]

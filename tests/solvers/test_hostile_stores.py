@@ -26,10 +26,7 @@ from tcpdynamics.solvers.sweeps.layout import RECORDS
 from tcpdynamics.solvers.sweeps.netcdf_rules import seal
 from tcpdynamics.solvers.sweeps.records import FIRST, SKELETON, hash_json, sealed
 
-GRID: dict[str, Any] = {
-    "a": [1.0, 4.0, 5.0],
-    "b": xr.DataArray([1, 2, 3], {"word": ("b", ["x", "y", "zz"])}, ("b",)),
-}
+GRID: dict[str, Any] = {"a": [1.0, 4.0, 5.0], "b": xr.DataArray([1, 2, 3], {"word": ("b", ["x", "y", "zz"])}, ("b",))}
 
 
 def work(block: dict[str, Any]) -> xr.Dataset:
@@ -38,8 +35,7 @@ def work(block: dict[str, Any]) -> xr.Dataset:
         raise ValueError("four")
     both = np.stack([block["a"], block["a"] * block["b"]], axis=1)
     return xr.Dataset(
-        {"sum": ("point", block["a"] + block["b"]), "both": (("point", "flow"), both)},
-        {"flow": ["one", "two"]},
+        {"sum": ("point", block["a"] + block["b"]), "both": (("point", "flow"), both)}, {"flow": ["one", "two"]}
     )
 
 
@@ -181,9 +177,7 @@ def test_headers_of_groups_that_no_sweep_writes(
 
 
 @pytest.mark.parametrize("keys, value", SWEEPS)
-def test_headers_of_sweeps_that_no_sweep_writes(
-    tmp_path: Path, templates: Path, keys: Any, value: Any
-) -> None:
+def test_headers_of_sweeps_that_no_sweep_writes(tmp_path: Path, templates: Path, keys: Any, value: Any) -> None:
     store = shutil.copytree(templates / "whole.zarr", tmp_path / "x.zarr")
     head = json.loads((store / "zarr.json").read_bytes())
     told = _edited(json.loads(head["attributes"]["sweep"]), keys, value)
@@ -431,9 +425,7 @@ def test_attributes_that_change_values_are_refused(name: str) -> None:
 
 def test_units_of_time_stay_numbers(tmp_path: Path) -> None:
     for name in ("x.zarr", "x.nc"):
-        y = sweep(
-            lambda b: {"y": ("point", b["x"], {"units": "seconds"})}, {"x": [1.5]}, store=tmp_path / name
-        ).y
+        y = sweep(lambda b: {"y": ("point", b["x"], {"units": "seconds"})}, {"x": [1.5]}, store=tmp_path / name).y
         assert y.values.tolist() == [1.5] and y.attrs["units"] == "seconds"
 
 
@@ -449,9 +441,7 @@ def _mutate(folder: Path, rng: random.Random) -> str:
             break
         file = rng.choice(files)
         content = bytearray(file.read_bytes())
-        kind = rng.choice(
-            ("flip", "flip", "cut", "delete", "swap", "copy", "json", "json", "insert", "zeros")
-        )
+        kind = rng.choice(("flip", "flip", "cut", "delete", "swap", "copy", "json", "json", "insert", "zeros"))
         changes.append(f"{kind} {file.relative_to(folder)}")
         if kind == "flip" and content:
             content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)

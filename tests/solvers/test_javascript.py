@@ -85,9 +85,7 @@ def test_every_exported_model_has_the_same_bits_in_the_browser(
 def test_functions_of_the_browsers_library_are_near(tmp_path: Path) -> None:
     """Each function alone, to 2 units in the last place; NumPy's special values."""
     rng = np.random.default_rng(2)
-    x = np.concatenate(
-        [rng.uniform(-30, 30, 200), 10.0 ** rng.uniform(-300, 300, 100), [0.0, np.inf, -np.inf, np.nan]]
-    )
+    x = np.concatenate([rng.uniform(-30, 30, 200), 10.0 ** rng.uniform(-300, 300, 100), [0.0, np.inf, -np.inf, np.nan]])
     b = Builder()
     a = b.input("x")
     kinds = ("exp", "log", "sin", "cos", "tanh", "atan", "step")
@@ -99,13 +97,7 @@ def test_functions_of_the_browsers_library_are_near(tmp_path: Path) -> None:
     out = np.empty((len(rows), x.size))
     run_blocks(program, {"x": x}, x.size, out)
     text = [
-        "Infinity"
-        if v == np.inf
-        else "-Infinity"
-        if v == -np.inf
-        else "NaN"
-        if np.isnan(v)
-        else repr(float(v))
+        "Infinity" if v == np.inf else "-Infinity" if v == -np.inf else "NaN" if np.isnan(v) else repr(float(v))
         for v in x
     ]
     there = computed(

@@ -38,9 +38,7 @@ def test_linear_flow(values: list[float]) -> None:
     matrix = np.array(values).reshape(3, 3)
     symbols = sympy.Matrix([x, y, z])
     rhs = dict(zip("xyz", sympy.Matrix(matrix) * symbols, strict=True))
-    found = lyapunov(
-        ODE(rhs=rhs, start=dict.fromkeys("xyz", 0.0)), count=3, time=100.0, transient=20.0, rtol=1e-7
-    )
+    found = lyapunov(ODE(rhs=rhs, start=dict.fromkeys("xyz", 0.0)), count=3, time=100.0, transient=20.0, rtol=1e-7)
     wanted = np.sort(np.linalg.eigvals(matrix).real)[::-1]
     # a defective or nearly defective matrix turns (1 + c t) e^(lambda t): log(100)/100 beside 0.05
     assert found.exponent.values == pytest.approx(wanted, abs=0.15)
@@ -121,9 +119,7 @@ def test_delay_equation_at_rest() -> None:
     lags = np.array([0.3, 0.35, 1.0, 1.5])
     found = lyapunov(delayed(1.0, lags), count=3, time=1000.0)
     for i, lag in enumerate(lags):
-        roots = np.concatenate(
-            [[q, q.conj()] if abs(q.imag) > 1e-12 else [q] for q in lambertw(-lag, range(4)) / lag]
-        )
+        roots = np.concatenate([[q, q.conj()] if abs(q.imag) > 1e-12 else [q] for q in lambertw(-lag, range(4)) / lag])
         roots = np.concatenate([roots, [lambertw(-lag, -1) / lag]]) if lag < np.exp(-1) else roots
         wanted = np.sort(roots.real)[::-1][:3]
         assert found.exponent.values[:, i] == pytest.approx(wanted, rel=1e-3, abs=3e-3)
@@ -135,8 +131,7 @@ def test_order_with_delays() -> None:
     lag = 0.3
     wanted = float(lambertw(-lag).real) / lag
     errors = [
-        abs(lyapunov(delayed(1.0, lag), time=200.0, rtol=rtol).exponent.item() - wanted)
-        for rtol in (1e-3, 1e-5, 1e-7)
+        abs(lyapunov(delayed(1.0, lag), time=200.0, rtol=rtol).exponent.item() - wanted) for rtol in (1e-3, 1e-5, 1e-7)
     ]
     assert errors[0] > 10 * errors[1] > 100 * errors[2]
     assert errors[2] < 1e-7
@@ -257,9 +252,7 @@ def test_waves_and_sigmoids_have_their_slopes() -> None:
         (sympy.tanh, np.tanh, lambda s: 1 - np.tanh(s) ** 2),
         (sympy.atan, np.arctan, lambda s: 1 / (1 + s**2)),
     ):
-        got = lyapunov(
-            Map(rhs={"x": a * function(x)}, parameters={"a": 1.5}, start={"x": 0.4}), time=200, transient=0
-        )
+        got = lyapunov(Map(rhs={"x": a * function(x)}, parameters={"a": 1.5}, start={"x": 0.4}), time=200, transient=0)
         orbit, total = 0.4, 0.0
         for _ in range(200):
             total += np.log(abs(1.5 * slope(orbit)))

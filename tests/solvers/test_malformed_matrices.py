@@ -100,36 +100,20 @@ def test_unusual_but_sound_matrices_are_solved() -> None:
     wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
     assert (stationary_sparse(wide) == expected).all()
     unsorted = sp.csr_array(
-        (
-            np.array([0.5, 0.5, 0.25, 0.25, 0.5, 0.5, 0.5]),
-            np.array([1, 0, 2, 0, 1, 2, 1]),
-            np.array([0, 2, 5, 7]),
-        ),
+        (np.array([0.5, 0.5, 0.25, 0.25, 0.5, 0.5, 0.5]), np.array([1, 0, 2, 0, 1, 2, 1]), np.array([0, 2, 5, 7])),
         shape=(3, 3),
     )
     assert stationary_sparse(unsorted) == pytest.approx(expected, rel=1e-15)
     twice = sp.csr_array(
-        (
-            np.array([0.5, 0.25, 0.25, 0.25, 0.5, 0.25, 0.5, 0.5]),
-            np.array([0, 1, 1, 0, 1, 2, 1, 2]),
-            [0, 3, 6, 8],
-        ),
+        (np.array([0.5, 0.25, 0.25, 0.25, 0.5, 0.25, 0.5, 0.5]), np.array([0, 1, 1, 0, 1, 2, 1, 2]), [0, 3, 6, 8]),
         shape=(3, 3),
     )
     assert stationary_sparse(twice) == pytest.approx(expected, rel=1e-15)
-    assert stationary(MarkovChain(twice), exact=True).probability.values.astype(float) == pytest.approx(
-        expected
-    )
+    assert stationary(MarkovChain(twice), exact=True).probability.values.astype(float) == pytest.approx(expected)
 
 
 def test_dense_matrices_of_no_numbers_are_refused() -> None:
     P = np.array([[0.5, 0.5], [0.5, 0.5]])
-    for matrix in (
-        np.ma.masked_array(P, mask=[[0, 1], [0, 0]]),
-        P + 0.1j,
-        P > 0,
-        P.astype(object),
-        P.astype(str),
-    ):
+    for matrix in (np.ma.masked_array(P, mask=[[0, 1], [0, 0]]), P + 0.1j, P > 0, P.astype(object), P.astype(str)):
         with pytest.raises(ChainError, match=r"masked|real numbers"):
             stationary(MarkovChain(matrix))

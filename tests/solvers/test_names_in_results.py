@@ -109,9 +109,7 @@ SOLVED: dict[str, Callable[[str], Any]] = {
     "bifurcation": lambda dim: bifurcation(steps(dim)),
     "basin": lambda dim: basin(growth(dim), {"w": [0.5, 1.5]}),
     "sweep": lambda dim: sweep(sweep_of(chain(dim), stationary)),
-    "sweep of a trajectory": lambda dim: sweep(
-        sweep_of(growth(dim), trajectory, times=np.linspace(0.0, 1.0, 3))
-    ),
+    "sweep of a trajectory": lambda dim: sweep(sweep_of(growth(dim), trajectory, times=np.linspace(0.0, 1.0, 3))),
 }
 
 
@@ -169,17 +167,13 @@ def test_a_state_with_the_name_of_a_result_is_refused(name: str, solve: Callable
 @pytest.mark.parametrize("kind", [ODE, DDE, Map])
 def test_a_name_is_a_scalar_or_a_vector(kind: Any, states: list[str], outputs: list[str]) -> None:
     rhs = {k: -sympy.Symbol(k) for k in states}
-    with pytest.raises(
-        DynamicsError, match=r"is both a scalar and, by 'N\[.\]', a vector|are the same entry"
-    ):
+    with pytest.raises(DynamicsError, match=r"is both a scalar and, by 'N\[.\]', a vector|are the same entry"):
         kind(rhs=rhs, outputs={k: sympy.Integer(1) for k in outputs}, start=dict.fromkeys(states, 1.0))
 
 
 def test_vectors_of_other_names_stand_beside_each_other() -> None:
     labels = ["N[1]", "N[2]", "N[2][1]", "M"]
-    motion = trajectory(
-        ODE(rhs={k: -sympy.Symbol(k) for k in labels}, start=dict.fromkeys(labels, 1.0)), [1.0]
-    )
+    motion = trajectory(ODE(rhs={k: -sympy.Symbol(k) for k in labels}, start=dict.fromkeys(labels, 1.0)), [1.0])
     assert set(motion.data_vars) == {"N", "N[2]", "M", "status"} and motion.N.sizes["flow"] == 2
 
 
@@ -197,9 +191,7 @@ def test_a_dimension_named_like_its_parameter_has_its_values(tmp_path: Path) -> 
     assert "loss = 0.1 to 0.3, 3 values" in str(explain(tmp_path / "x.zarr"))
     decay = ODE(rhs={"w": -rate * w}, parameters={"r": xr.DataArray([1.0, 2.0], dims="r")}, start={"w": 1.0})
     assert trajectory(decay, [1.0]).r.values.tolist() == [1.0, 2.0]
-    same = DDE(
-        rhs=decay.rhs, parameters={"r": xr.DataArray([1.0, 2.0], {"r": [1.0, 2.0]}, "r")}, start={"w": 1.0}
-    )
+    same = DDE(rhs=decay.rhs, parameters={"r": xr.DataArray([1.0, 2.0], {"r": [1.0, 2.0]}, "r")}, start={"w": 1.0})
     assert trajectory(same, [1.0]).sel(r=2.0).w.item() == pytest.approx(np.exp(-2), rel=1e-6)  # the tolerance
 
 
@@ -207,9 +199,7 @@ def test_labels_that_are_not_the_values_of_their_parameter_are_refused() -> None
     p = sympy.Symbol("p")
     chain = MarkovChain({("a", "b"): p, ("b", "a"): 1 - p}, {"p": [0.1, 0.2]})
     other = xr.DataArray([0.01, 0.3], {"p": [0.0, 0.05]}, "p")
-    with pytest.raises(
-        DomainError, match=r"the dimension 'p' of p has other labels than the values of p, such as 0.0"
-    ):
+    with pytest.raises(DomainError, match=r"the dimension 'p' of p has other labels than the values of p, such as 0.0"):
         stationary(chain.at(p=other))
     with pytest.raises(DomainError, match=r"such as 'low' for 0.1; rename the dimension or drop its labels"):
         models.SubPacketFull(loss=xr.DataArray([0.1], {"loss": ["low"]}, "loss")).values()
@@ -219,7 +209,5 @@ def test_labels_that_are_not_the_values_of_their_parameter_are_refused() -> None
     with pytest.raises(DomainError, match="r varies over 2 dimensions, and the one named 'r'"):
         trajectory(decay.at(r=xr.DataArray([[1.0]], dims=("r", "case"))), [1.0])
     crossed = models.SubPacketFull(loss=0.1, base_timeout=xr.DataArray([2.0, 3.0], dims="loss"))
-    with pytest.raises(
-        DomainError, match="a dimension is named 'loss' like a parameter that does not vary along it"
-    ):
+    with pytest.raises(DomainError, match="a dimension is named 'loss' like a parameter that does not vary along it"):
         stationary(crossed.chain())

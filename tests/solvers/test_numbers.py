@@ -109,8 +109,6 @@ def test_settings_of_long_motions(value: str) -> None:
         real("keep", SETTINGS[value], 0)
 
 
-@pytest.mark.parametrize(
-    "value", [3, 3.0, np.int64(3), np.float32(3), np.array(3.0), Fraction(3), sympy.Integer(3)]
-)
+@pytest.mark.parametrize("value", [3, 3.0, np.int64(3), np.float32(3), np.array(3.0), Fraction(3), sympy.Integer(3)])
 def test_one_number_of_any_type_is_a_start(value: Any) -> None:
     assert float(trajectory(DECAY, [0.0, 1.0], start={"x": value}).x[0]) == 3.0

@@ -76,9 +76,7 @@ def test_default_times_that_are_too_short_say_so(octave: int, ratio: int) -> Non
     """A fast mode bounds the times; what the slow one has not brought to rest is marked, what rests is not."""
     rate = 2.0**octave
     stiff = ODE(rhs={"x": rate * (1 - x), "y": 2.0**ratio * rate * (x - y)}, start={"x": 0.5, "y": 0.5})
-    with pytest.warns(
-        FailureWarning, match="not settled in the default times, which are too short for the slow"
-    ):
+    with pytest.warns(FailureWarning, match="not settled in the default times, which are too short for the slow"):
         result = bifurcation(stiff)
     assert result.status.item() == Status.TOO_SHORT and 0.5 <= result.level.item() < 1
     ends = basin(stiff, {"x": [0.5, 1.0], "y": [1.0]})
@@ -109,9 +107,7 @@ def test_what_is_conserved_is_no_slow_mode() -> None:
     a, b, c = sympy.symbols("a b c")
     rhs = {"a": b - a, "b": a - b + c - b, "c": b - c}
     own = scales(compile_system(ODE(rhs=rhs, start={"a": 0.3, "b": 0.2, "c": 0.1})))
-    assert own.slowest.item() == pytest.approx(1, rel=1e-9) and own.fastest.item() == pytest.approx(
-        1 / 3, rel=1e-9
-    )
+    assert own.slowest.item() == pytest.approx(1, rel=1e-9) and own.fastest.item() == pytest.approx(1 / 3, rel=1e-9)
 
 
 def test_maps_look_back_in_delays() -> None:
@@ -123,13 +119,9 @@ def test_maps_look_back_in_delays() -> None:
 def test_motions_that_cannot_end_are_not_started() -> None:
     """700 s of a delay of half a millisecond: more than its steps; the point is marked, the reason has advice."""
     problem = delayed([1.0, 1.5], 0.0005)
-    with pytest.warns(
-        FailureWarning, match=r"2 of 2 points failed; most often: the steps ran out before the end"
-    ):
+    with pytest.warns(FailureWarning, match=r"2 of 2 points failed; most often: the steps ran out before the end"):
         result = bifurcation(problem, transient=500, keep=200)
-    assert [why for _, why in failures(result)] == [Status.TOO_LONG.reason] * 2 and np.isnan(
-        result.level
-    ).all()
+    assert [why for _, why in failures(result)] == [Status.TOO_LONG.reason] * 2 and np.isnan(result.level).all()
     with pytest.warns(FailureWarning, match="basin of DDE: 4 of 4 points failed"):
         assert (basin(problem, {"w": [0.5, 1.0]}, transient=500, keep=200).outcome == 0).all()
     assert (bifurcation(problem).attractor == 1).all()
@@ -140,13 +132,9 @@ def test_a_stiff_motion_is_advised_what_the_solver_has() -> None:
     forced = sympy.Max(0, sympy.sin(sympy.Symbol("t")))
     for rate in (x, forced):
         problem = ODE(rhs={"x": 1e-4 * (1 - x), "y": 1e4 * (rate - y)}, start={"x": 0.0, "y": 0.0})
-        with pytest.warns(
-            FailureWarning, match="this solver has no method for stiff problems: shorten transient"
-        ):
+        with pytest.warns(FailureWarning, match="this solver has no method for stiff problems: shorten transient"):
             one = bifurcation(problem, transient=4000.0, keep=1000.0)
-        with pytest.warns(
-            FailureWarning, match="this solver has no method for stiff problems: shorten transient"
-        ):
+        with pytest.warns(FailureWarning, match="this solver has no method for stiff problems: shorten transient"):
             two = basin(problem, {"x": [0.0], "y": [0.0]}, transient=4000.0, keep=1000.0)
         assert not any("method=" in reason for result in (one, two) for _, reason in failures(result))
 
@@ -162,9 +150,7 @@ def test_reasons_advise_what_the_solver_has(solver: Any) -> None:
 
 def test_a_warning_where_most_points_failed() -> None:
     """x' = x^2 - r leaves for infinity where r < 0."""
-    with pytest.warns(
-        FailureWarning, match=r"2 of 3 points failed; most often: the state grew beyond"
-    ) as caught:
+    with pytest.warns(FailureWarning, match=r"2 of 3 points failed; most often: the state grew beyond") as caught:
         bifurcation(ODE(rhs={"x": x**2 - r}, parameters={"r": [1.0, -1.0, -2.0]}, start={"x": 0.0}))
     assert caught[0].filename == __file__
     with warnings.catch_warnings():
@@ -198,9 +184,7 @@ REQUESTS: dict[str, Any] = {
 @pytest.mark.parametrize("name", REQUESTS)
 def test_work_is_bounded_beforehand(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TCPDYNAMICS_MAX_WORK", "1e5")
-    with pytest.raises(
-        LimitError, match=r"need about .* operations, at most 1e\+05 are allowed; (give|ask for) fewer"
-    ):
+    with pytest.raises(LimitError, match=r"need about .* operations, at most 1e\+05 are allowed; (give|ask for) fewer"):
         REQUESTS[name]()
 
 
@@ -215,7 +199,7 @@ def test_work_is_bounded_beforehand(name: str, monkeypatch: pytest.MonkeyPatch) 
         lambda: equilibria(large, dict.fromkeys(large.labels, (-1, 1)), starts=1 << 20),
         lambda: continuation(flow.at(r=1.0), "r", (1, 2), points=10**9),
     ],
-)  # fmt: skip
+)
 def test_too_much_is_refused_at_once(request_: Any) -> None:
     with pytest.raises(LimitError, match=r"need about .*, at most .* are allowed; "):
         request_()

@@ -28,23 +28,13 @@ HALF = sympy.Rational(1, 2)
 
 def backwards(history: Any, delay: Any = 1, **more: Any) -> DDE:
     """x' = -x(t - delay) from 0: minus the integral of the history, as long as the delay lasts."""
-    return DDE(
-        rhs={"x": -x_d},
-        delayed={"x_d": Delayed("x", delay)},
-        history={"x": history},
-        start={"x": 0.0},
-        **more,
-    )
+    return DDE(rhs={"x": -x_d}, delayed={"x_d": Delayed("x", delay)}, history={"x": history}, start={"x": 0.0}, **more)
 
 
 def in_a_process(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """A crash of the interpreter is a failing test, not the end of all."""
     return subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        env=os.environ | environment,
-        timeout=600,
+        [sys.executable, "-c", code], capture_output=True, text=True, env=os.environ | environment, timeout=600
     )
 
 
@@ -106,9 +96,7 @@ def test_what_a_small_point_looks_back_at_is_not_judged_by_a_large_one() -> None
 
 @given(st.floats(-0.99, -0.01), st.floats(-2.0, 2.0), st.floats(-2.0, 2.0))
 @settings(max_examples=20)
-def test_a_bend_or_a_jump_of_the_past_is_met_and_carried_forward(
-    place: float, before: float, after: float
-) -> None:
+def test_a_bend_or_a_jump_of_the_past_is_met_and_carried_forward(place: float, before: float, after: float) -> None:
     """Polynomials between breaks, so that steps which end there are exact at any tolerance, over two delays."""
     nodes, weights = np.polynomial.legendre.leggauss(4)
     for history, first in (
@@ -146,9 +134,7 @@ def test_breaks_may_move_with_parameters_and_follow_curves() -> None:
     """Points with two, one and no break; a switch of a wave; a square root that is real on one side only."""
     step = sympy.Piecewise((1, t < -a), (3, t < -a / 2), (2, True))
     got = trajectory(backwards(step, parameters={"a": [0.2, 0.9, 1.5, 3.0]}), [1.0]).x.values[:, 0]
-    np.testing.assert_allclose(
-        got, [-(0.8 + 0.3 + 0.2), -(0.1 + 1.35 + 0.9), -(0.25 * 3 + 1.5), -2.0], rtol=1e-12
-    )
+    np.testing.assert_allclose(got, [-(0.8 + 0.3 + 0.2), -(0.1 + 1.35 + 0.9), -(0.25 * 3 + 1.5), -2.0], rtol=1e-12)
     wave = trajectory(backwards(sympy.sign(sympy.sin(10 * t))), [0.5, 1.0]).x.values
     zeros = np.pi * np.array([3, 2, 1]) / 10
     signed = [1 - zeros[0], -(zeros[0] - zeros[1]), zeros[1] - 0.5]
@@ -289,14 +275,11 @@ print("all of them")
 
 
 @pytest.mark.parametrize(
-    ("field", "column"),
-    [("code1", 1), ("code2", 1), ("code2", 2), ("code2", 4), ("guards", 0), ("past", None)],
+    ("field", "column"), [("code1", 1), ("code2", 1), ("code2", 2), ("code2", 4), ("guards", 0), ("past", None)]
 )
 def test_a_tape_whose_slots_leave_its_rows_is_not_made(field: str, column: int | None) -> None:
     """Rows are read by address: what a tape may hold is checked where it is made."""
-    problem = DDE(
-        rhs={"x": sympy.Max(sympy.sin(x), x_d) - x * x_d}, delayed={"x_d": Delayed("x", 1)}, start={"x": 1.0}
-    )
+    problem = DDE(rhs={"x": sympy.Max(sympy.sin(x), x_d) - x * x_d}, delayed={"x_d": Delayed("x", 1)}, start={"x": 1.0})
     tape = write_tape(compile_system(problem))
     for wrong in (tape.slots, -2):
         rows = getattr(tape, field).copy()

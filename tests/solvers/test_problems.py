@@ -59,12 +59,7 @@ def test_every_sparse_format_is_a_matrix(form: str) -> None:
 
 def test_a_listed_self_loop_must_complete_its_row_for_every_solver() -> None:
     chain = MarkovChain({("a", "a"): sympy.Rational(1, 2), **COIN}, {"p": [0.4, 0.5]})
-    for result in (
-        stationary(chain),
-        transient(chain, "a", [1]),
-        spectral_gap(chain),
-        first_passage(chain, "b"),
-    ):
+    for result in (stationary(chain), transient(chain, "a", [1]), spectral_gap(chain), first_passage(chain, "b")):
         assert result.status.values.tolist() == [3, 0]
 
 
@@ -112,9 +107,7 @@ def test_problems_print_a_few_lines() -> None:
     w, past, r = sympy.symbols("w past r")
     lag = {"past": Delayed("w", sympy.Symbol("delay"))}
     values = {"r": np.linspace(1, 2, 5), "delay": 0.5}
-    problem = DDE(
-        rhs={"w": r * w * (1 - past)}, delayed=lag, parameters=values, start={"w": 0.1}, name="Hutchinson"
-    )
+    problem = DDE(rhs={"w": r * w * (1 - past)}, delayed=lag, parameters=values, start={"w": 0.1}, name="Hutchinson")
     assert repr(problem).split("\n") == [
         "DDE Hutchinson: 1 state, time in s",
         "  dw/dt = r*w*(1 - past)",
@@ -131,11 +124,7 @@ def test_problems_print_a_few_lines() -> None:
 
 def test_results_of_a_users_own_problem_hold_its_equations() -> None:
     chain = MarkovChain(COIN, {"p": 0.25}, holding={"b": 3})
-    assert json.loads(stationary(chain).attrs["equations"]) == {
-        "a -> b": "p",
-        "b -> a": "1 - p",
-        "epochs in b": "3",
-    }
+    assert json.loads(stationary(chain).attrs["equations"]) == {"a -> b": "p", "b -> a": "1 - p", "epochs in b": "3"}
     w = sympy.Symbol("w")
     result = trajectory(ODE(rhs={"w": -w}, start={"w": 1.0}, units={"w": "packet"}), [0, 1])
     assert json.loads(result.attrs["equations"]) == {"dw/dt": "-w"}
@@ -205,9 +194,7 @@ def test_parameters_have_units_and_meanings_of_their_own() -> None:
     assert trajectory(decay, [1.0]).k.attrs == {"units": "1/s", "long_name": "rate of decay"}
     assert trajectory(decay.at(k=2.0), [1.0]).k.attrs["units"] == "1/s"
     for name in ("units", "meanings"):
-        with pytest.raises(
-            DynamicsError, match=f"{name} names 'zzz', which is no state, output or parameter"
-        ):
+        with pytest.raises(DynamicsError, match=f"{name} names 'zzz', which is no state, output or parameter"):
             ODE(rhs={"x": -k * x}, parameters={"k": 1.0}, **{name: {"zzz": "s"}})
 
 

@@ -111,13 +111,9 @@ def test_other_problems() -> None:
 
 
 @pytest.mark.parametrize("window", ["10", True, 0, -1, 10**9, 10**400, 2.0])
-def test_a_window_is_named_by_the_callers_word_before_any_root(
-    window: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_window_is_named_by_the_callers_word_before_any_root(window: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(sys.modules["tcpdynamics.solvers.markov.self_consistent"], "_roots")
-    with pytest.raises(
-        DomainError, match=r"^window must be a whole number of epochs in \[1, 1,000,000\], got "
-    ):
+    with pytest.raises(DomainError, match=r"^window must be a whole number of epochs in \[1, 1,000,000\], got "):
         self_consistent(balance(0.5), window=window)
 
 
@@ -140,9 +136,7 @@ def test_a_window_is_refused_before_the_roots_are_searched_for(monkeypatch: pyte
     module = sys.modules["tcpdynamics.solvers.markov.self_consistent"]
     with monkeypatch.context() as patch:
         patch.setattr(module, "_roots", search)
-        with pytest.raises(
-            LimitError, match=r"a window of 1,000,000 epochs of 2 transitions at 1,000,000 points"
-        ):
+        with pytest.raises(LimitError, match=r"a window of 1,000,000 epochs of 2 transitions at 1,000,000 points"):
             self_consistent(balance(np.linspace(0.4, 0.9, 10**6)), window=10**6)
         patch.setenv("TCPDYNAMICS_MAX_WORK", "1000")
         with pytest.raises(LimitError, match=r"give a shorter window or fewer targets"):
@@ -166,24 +160,17 @@ def _rewards_of(chances: list[tuple[int, int, int]], target: float) -> RewardBal
     st.lists(st.tuples(st.integers(1, 20), st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=4),
     st.floats(1e-3, 0.2),
 )
-def test_all_roots_are_counted_and_no_wrong_one_is_given(
-    chances: list[tuple[int, int, int]], target: float
-) -> None:
+def test_all_roots_are_counted_and_no_wrong_one_is_given(chances: list[tuple[int, int, int]], target: float) -> None:
     """Against the zeros of the polynomial itself."""
     mean = sum(
-        (
-            a * np.polynomial.Polynomial([0, 1]) ** k * np.polynomial.Polynomial([1, -1]) ** m
-            for a, k, m in chances
-        ),
+        (a * np.polynomial.Polynomial([0, 1]) ** k * np.polynomial.Polynomial([1, -1]) ** m for a, k, m in chances),
         np.polynomial.Polynomial([0.0]),
     )
     solved = self_consistent(_rewards_of(chances, target))
     zeros = (mean / 100 - target).roots()
     real = np.sort(zeros[np.abs(zeros.imag) < 1e-9].real)
     if len(real) and (
-        np.diff(real, prepend=-1.0).min() < 1e-3
-        or np.abs(real - 0.01).min() < 1e-4
-        or np.abs(real - 0.99).min() < 1e-4
+        np.diff(real, prepend=-1.0).min() < 1e-3 or np.abs(real - 0.01).min() < 1e-4 or np.abs(real - 0.99).min() < 1e-4
     ):
         return  # too close to be told apart
     if np.any((np.abs(zeros.imag) < 1e-3) & (np.abs(zeros.imag) >= 1e-9)):
@@ -201,9 +188,7 @@ def test_all_roots_are_counted_and_no_wrong_one_is_given(
 
 def test_two_roots_of_a_reward_that_rises_and_falls() -> None:
     chain = MarkovChain({("u", "v"): p, ("v", "u"): 1 - p})
-    reward = Reward({
-        ("u", "v"): {8: p}, ("u", "u"): {0: 1 - p}, ("v", "u"): {0: 1 - p}, ("v", "v"): {0: p}
-    })  # fmt: skip
+    reward = Reward({("u", "v"): {8: p}, ("u", "u"): {0: 1 - p}, ("v", "u"): {0: 1 - p}, ("v", "v"): {0: p}})
     targets = [1.5, 2.0 - 1e-7, 2.5]  # 8 p (1 - p); the second is met by two roots between two places
     solved = self_consistent(RewardBalance(chain, "p", reward, targets, (0.01, 0.99)))
     assert solved.roots.values.tolist() == [3, 3, 1]  # p = 0 earns less than the target, too
@@ -252,9 +237,7 @@ def test_corners_tips_and_plateaus_all_count(levels: list[int], target: int) -> 
         assert solved.root.item() == pytest.approx(meets[0], abs=1e-9)
 
 
-@given(
-    st.lists(st.tuples(st.integers(1, 19), st.integers(1, 19)), min_size=1, max_size=5), st.integers(1, 19)
-)
+@given(st.lists(st.tuples(st.integers(1, 19), st.integers(1, 19)), min_size=1, max_size=5), st.integers(1, 19))
 def test_a_jump_across_the_target_is_no_root(levels: list[tuple[int, int]], target: int) -> None:
     balance, meets = _pieces([a for a, _ in levels], [b for _, b in levels], target)
     solved = self_consistent(balance)

@@ -34,9 +34,7 @@ def problem(name: str, short: float, long: float) -> DDE:
     )
 
 
-@pytest.mark.parametrize(
-    "delays", [(0.1, 1.0), (0.0731, 1.0), (0.7312, 1.0), (0.1, 0.03), (0.1, 0.11)], ids=str
-)
+@pytest.mark.parametrize("delays", [(0.1, 1.0), (0.0731, 1.0), (0.7312, 1.0), (0.1, 0.03), (0.1, 0.11)], ids=str)
 @pytest.mark.parametrize("name", EQUATIONS)
 def test_steps_do_not_multiply_with_the_ends_of_pieces(name: str, delays: tuple[float, float]) -> None:
     short, long = delays
@@ -102,16 +100,12 @@ def test_pieces_of_a_history_are_read_within_themselves(rate: int, rtol: float) 
     assert np.abs(answer.x.values - exact).max() <= rtol / rate + 1e-12
 
 
-@pytest.mark.parametrize(
-    "delays", [(0.0731, 1, 0.4142), (math.pi / 10, math.e / 10, 1), (0.1, 1, 0.37, 0.71)], ids=str
-)
+@pytest.mark.parametrize("delays", [(0.0731, 1, 0.4142), (math.pi / 10, math.e / 10, 1), (0.1, 1, 0.37, 0.71)], ids=str)
 def test_three_and_four_delays_end(delays: tuple[float, ...]) -> None:
     """As many steps as there are discontinuities to carry forward, some thousands; then as many as delays."""
     late = sympy.symbols(f"late:{len(delays)}")
     rhs = -sum((w * s for w, s in zip((1, 0.5, 0.3, 0.2), late, strict=False)), sympy.Integer(0))
     problem = DDE(
-        rhs={"x": rhs},
-        delayed={s.name: Delayed("x", d) for s, d in zip(late, delays, strict=True)},
-        start={"x": 0.3},
+        rhs={"x": rhs}, delayed={s.name: Delayed("x", d) for s, d in zip(late, delays, strict=True)}, start={"x": 0.3}
     )
     assert int(trajectory(problem, [0.0, 100.0], max_steps=40_000).status) == 0

@@ -208,10 +208,7 @@ def test_two_peaks_with_a_valley_below_the_double_range() -> None:
     assert pi[0] == pytest.approx(pi[-1], rel=1e-12)
     assert pi[half] == 0.0
     P = sparse.diags_array([up, stay, down], offsets=[1, 0, -1]).tocsr()
-    for solved in (
-        module._banded(P, 1, 1),
-        module._with_fill_in(P, 2**30),
-    ):
+    for solved in (module._banded(P, 1, 1), module._with_fill_in(P, 2**30)):
         other = module.normalised(*solved)
         keep = pi > 1e-290
         assert other[keep] == pytest.approx(pi[keep], rel=1e-12, abs=0)
@@ -281,9 +278,7 @@ def test_square_root_law_of_aimd() -> None:
         up = (1 - loss) ** size
         up[-1] = 0
         i = np.arange(n)
-        P = sparse.coo_array(
-            (np.r_[up[:-1], 1 - up], (np.r_[i[:-1], i], np.r_[i[1:], size // 2 - (size > 1)]))
-        )
+        P = sparse.coo_array((np.r_[up[:-1], 1 - up], (np.r_[i[:-1], i], np.r_[i[1:], size // 2 - (size > 1)])))
         gaps.append(stationary_sparse(P) @ size * loss**0.5 - 1.30982)
     assert abs(gaps[0]) < 1e-3
     assert gaps[1] / gaps[0] == pytest.approx(0.5, abs=0.02)

@@ -64,9 +64,7 @@ def test_random_linear_systems_have_the_eigenvalues_of_their_matrix(seed: int, n
 @given(st.floats(-2, 2), st.floats(-2, 2), st.integers(0, 6))
 def test_a_delayed_map_has_the_roots_of_its_polynomial(a: float, b: float, d: int) -> None:
     """x(n + 1) = a x(n) + b x(n - d): z^(d + 1) - a z^d - b = 0."""
-    roots, _, certain = multipliers(
-        np.full((1, 1, 1), a), np.full((1, 1, 1, 1), b), np.full((1, 1), float(d))
-    )
+    roots, _, certain = multipliers(np.full((1, 1, 1), a), np.full((1, 1, 1, 1), b), np.full((1, 1), float(d)))
     found = roots[0][np.isfinite(roots[0].real)]
     assert certain.all() and found.size == (d if b else 0) + 1
     for z in found:
@@ -109,9 +107,7 @@ def test_oscillators() -> None:
 
 
 def test_convergence_of_maps() -> None:
-    logistic = Map(
-        rhs={"x": x + r * x * (1 - x)}, parameters={"r": [0.5, 1.0, 1.5, 2.5]}, fixed_points=[{"x": 1}]
-    )
+    logistic = Map(rhs={"x": x + r * x * (1 - x)}, parameters={"r": [0.5, 1.0, 1.5, 2.5]}, fixed_points=[{"x": 1}])
     how = convergence(logistic)
     assert how.time_constant.values == pytest.approx([1 / np.log(2), 0.0, 1 / np.log(2), np.inf])
     assert how.angular_frequency.values == pytest.approx([0, 0, np.pi, np.pi])  # overshoot alternates
@@ -142,9 +138,7 @@ def test_convergence_of_a_delayed_loop_is_measured_in_its_trajectory() -> None:
 def test_where_to_linearise() -> None:
     """A number, an array, an expression, a DataArray of equilibria, a whole vector, or the model's own point."""
     problem = ODE(
-        rhs={"x": r * x * (1 - x / k)},
-        parameters={"r": [0.5, 1.0], "k": 2.0},
-        fixed_points=[{"x": k}, {"x": 0}],
+        rhs={"x": r * x * (1 - x / k)}, parameters={"r": [0.5, 1.0], "k": 2.0}, fixed_points=[{"x": k}, {"x": 0}]
     )
     assert spectral_abscissa(problem).values.tolist() == [-0.5, -1.0]
     assert spectral_abscissa(problem, {"x": 0}).values.tolist() == [0.5, 1.0]
@@ -160,18 +154,14 @@ def test_where_to_linearise() -> None:
 
 
 def test_closed_forms_that_do_not_hold_are_marked() -> None:
-    problem = ODE(
-        rhs={"x": r - x**2}, parameters={"r": [-1.0, 4.0]}, fixed_points=[{"x": sympy.sqrt(r)}], name="root"
-    )
+    problem = ODE(rhs={"x": r - x**2}, parameters={"r": [-1.0, 4.0]}, fixed_points=[{"x": sympy.sqrt(r)}], name="root")
     result = spectral_abscissa(problem)
     assert result.values[1] == -4 and np.isnan(result.values[0]) and result.status.values.tolist() == [28, 0]
     point, why = failures(result.to_dataset().reset_coords("status"))[0]
     assert point == {"r": -1.0} and why.startswith("none of the closed-form points of rest holds here: ")
     wrong = ODE(rhs={"x": r - x**2}, parameters={"r": 4.0}, fixed_points=[{"x": r}])
     assert np.isnan(eigenvalues(wrong).eigenvalue.values).all()
-    with pytest.raises(
-        DynamicsError, match=r"root: none of the closed-form points of rest holds here: .* at r = -1"
-    ):
+    with pytest.raises(DynamicsError, match=r"root: none of the closed-form points of rest holds here: .* at r = -1"):
         spectral_abscissa(problem, throw=True)
 
 
@@ -201,19 +191,12 @@ def test_symmetric_competition_has_two_distinct_eigenvalues() -> None:
 def test_units_of_states_are_not_those_of_results(kind: str, tmp_path: Path) -> None:
     """Given `units=`, every number has its own: rates are per time, whichever solver gives them."""
     x, past, k = sympy.symbols("x past k")
-    words: Any = {
-        "parameters": {"k": [0.5, 1.0]},
-        "units": {"x": "packet"},
-        "time_units": "RTT",
-        "start": {"x": 0.5},
-    }
+    words: Any = {"parameters": {"k": [0.5, 1.0]}, "units": {"x": "packet"}, "time_units": "RTT", "start": {"x": 0.5}}
     problem: Any
     if kind == "dde":
         problem = DDE(rhs={"x": k * x * (1 - past)}, delayed={"past": Delayed("x", 1)}, **words)
     else:
-        problem = {"ode": ODE, "map": Map}[kind](
-            rhs={"x": k * x * (1 - x) + (x if kind == "map" else 0)}, **words
-        )
+        problem = {"ode": ODE, "map": Map}[kind](rhs={"x": k * x * (1 - x) + (x if kind == "map" else 0)}, **words)
     number, rate = ("1", "1/RTT")
     root = number if kind == "map" else rate
     of_all: list[Any] = [equilibria, convergence, stability_chart, trajectory]
@@ -230,12 +213,8 @@ def test_units_of_states_are_not_those_of_results(kind: str, tmp_path: Path) -> 
             result = result.to_dataset()
         for name, values in result.variables.items():
             assert "{" not in str(values.attrs.get("units", "")), (solver, name)
-            assert values.attrs.get("units", "") == expected.get(str(name), values.attrs.get("units", "")), (
-                name
-            )
+            assert values.attrs.get("units", "") == expected.get(str(name), values.attrs.get("units", "")), name
     store = tmp_path / "x.zarr"
     spectral = spectral_radius if kind == "map" else spectral_abscissa
     sweep(sweep_of(problem, spectral), store=store)
-    assert f"[{root}]" in str(explain(store)) and "packet" not in str(explain(store)).replace(
-        '{"x": "packet"}', ""
-    )
+    assert f"[{root}]" in str(explain(store)) and "packet" not in str(explain(store)).replace('{"x": "packet"}', "")

@@ -26,9 +26,7 @@ def plane(rows: int, columns: int) -> tuple[dict[str, Any], tuple[int, int]]:
     return {"x": x.ravel(), "y": y.ravel()}, (rows, columns)
 
 
-def find(
-    function: Any, rows: int = 23, columns: int = 31, error: float = EPS, **options: Any
-) -> tuple[Boundary, Any]:
+def find(function: Any, rows: int = 23, columns: int = 31, error: float = EPS, **options: Any) -> tuple[Boundary, Any]:
     grid, shape = plane(rows, columns)
 
     def measure(p: dict[str, Any]) -> Any:
@@ -59,9 +57,7 @@ def check(boundary: Boundary, at: Any, function: Any, shape: tuple[int, int]) ->
 
 def _shifted(grid: dict[str, Any], boundary: Boundary, by: float) -> list[Any]:
     f = np.clip(boundary.fraction + by, 0, 1)
-    return [
-        v[boundary.inside] + f * (v[boundary.outside] - v[boundary.inside]) for v in (grid["x"], grid["y"])
-    ]
+    return [v[boundary.inside] + f * (v[boundary.outside] - v[boundary.inside]) for v in (grid["x"], grid["y"])]
 
 
 @given(st.lists(st.tuples(numbers, numbers, numbers), min_size=1, max_size=4))
@@ -126,8 +122,7 @@ def test_jumps_gaps_and_regions_of_zeros() -> None:
 
 
 @pytest.mark.parametrize(
-    "function, most",
-    [(lambda x: x - 0.3456, 9), (lambda x: np.exp(x) - 1.4, 9), (lambda x: (x - 0.3456) ** 3, 36)],
+    "function, most", [(lambda x: x - 0.3456, 9), (lambda x: np.exp(x) - 1.4, 9), (lambda x: (x - 0.3456) ** 3, 36)]
 )
 def test_evaluations(function: Any, most: int) -> None:
     """About eight where the quantity is smooth; one more than bisection's 34 and the probe's at a triple root."""

@@ -15,15 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tcpdynamics.models import SubPacketApproximate, SubPacketExact, SubPacketFull, SubPacketLevels
-from tcpdynamics.solvers import (
-    ChainError,
-    DomainError,
-    MarkovChain,
-    closed_form,
-    failures,
-    sensitivity,
-    stationary,
-)
+from tcpdynamics.solvers import ChainError, DomainError, MarkovChain, closed_form, failures, sensitivity, stationary
 
 EPS = np.finfo(float).eps
 p = sympy.symbols("p", positive=True)
@@ -102,9 +94,7 @@ def test_symbolic_dense_and_sparse_solvers_agree(case: tuple[MarkovChain, int], 
         chain = MarkovChain(chain.transitions, states=chain.states)
     P = np.zeros((n, n))
     for (i, j), e in chain.transitions.items():
-        P[chain.labels.index(i), chain.labels.index(j)] = float(
-            sympy.sympify(e).subs(p, sympy.Rational(value))
-        )
+        P[chain.labels.index(i), chain.labels.index(j)] = float(sympy.sympify(e).subs(p, sympy.Rational(value)))
     P[np.arange(n), np.arange(n)] = 1 - P.sum(axis=1)
     one = stationary(chain.at(p=value)).probability.values
     for other in (P, sp.csr_array(P), sp.coo_array(P)):
@@ -157,9 +147,7 @@ def test_backends_have_names() -> None:
 
 @settings(max_examples=5)
 @given(chains(5), st.fractions(Fraction(1, 20), Fraction(19, 20), max_denominator=20))
-def test_sensitivities_are_the_derivatives_of_the_closed_form(
-    case: tuple[MarkovChain, int], value: Fraction
-) -> None:
+def test_sensitivities_are_the_derivatives_of_the_closed_form(case: tuple[MarkovChain, int], value: Fraction) -> None:
     chain, _ = case
     forms = closed_form(chain)
     if not any(f.has(p) for f in forms.values()):
@@ -225,10 +213,7 @@ BROKEN = {
         {("a", "b"): p, ("b", "a"): p, ("c", "d"): p, ("d", "c"): p},
         "states 'a' and 'c' lie in two closed classes",
     ),
-    "transient state": (
-        {("a", "b"): p, ("b", "c"): p, ("c", "b"): p},
-        "state 'a' cannot be reached from 'b'",
-    ),
+    "transient state": ({("a", "b"): p, ("b", "c"): p, ("c", "b"): p}, "state 'a' cannot be reached from 'b'"),
     "period two": ({("a", "b"): one, ("b", "a"): one}, "the chain has period 2"),
     "period two, branched": (
         {("a", "b"): p, ("a", "c"): 1 - p, ("b", "a"): one, ("c", "a"): one},
@@ -241,9 +226,7 @@ BROKEN = {
 
 @pytest.mark.parametrize(("transitions", "message"), BROKEN.values(), ids=BROKEN)
 @pytest.mark.parametrize("how", [{}, {"throw": True}, {"exact": True}])
-def test_a_structure_without_a_unique_aperiodic_law(
-    transitions: Any, message: str, how: dict[str, bool]
-) -> None:
+def test_a_structure_without_a_unique_aperiodic_law(transitions: Any, message: str, how: dict[str, bool]) -> None:
     chain = MarkovChain(transitions, {"p": 0.3})
     with pytest.raises(ChainError) as error:
         stationary(chain, **how)
@@ -263,16 +246,8 @@ WRONG_AT_A_POINT = {
     "negative constant": ({("a", "b"): p, ("b", "a"): -one}, 0.25, "transition b -> a is -1"),
     "not a number": ({("a", "b"): p, ("b", "a"): p}, np.nan, "transition a -> b is nan at p = nan"),
     "infinite": ({("a", "b"): 1 / p, ("b", "a"): p}, 0.0, "leave a sum to inf > 1 at p = 0"),
-    "row above one": (
-        {("a", "b"): p, ("a", "c"): p, ("b", "a"): p, ("c", "a"): p},
-        0.75,
-        "leave a sum to 1.5 > 1",
-    ),
-    "lone entry above one": (
-        {("a", "b"): p, ("b", "a"): sympy.Rational(1, 2)},
-        1.5,
-        "leave a sum to 1.5 > 1",
-    ),
+    "row above one": ({("a", "b"): p, ("a", "c"): p, ("b", "a"): p, ("c", "a"): p}, 0.75, "leave a sum to 1.5 > 1"),
+    "lone entry above one": ({("a", "b"): p, ("b", "a"): sympy.Rational(1, 2)}, 1.5, "leave a sum to 1.5 > 1"),
     "listed row below one": (
         {("a", "b"): p, ("a", "a"): p, ("b", "a"): p},
         0.25,

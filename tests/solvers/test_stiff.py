@@ -23,9 +23,7 @@ GREW = "the state grew beyond floating-point numbers"
 
 def robertson() -> ODE:
     made, back, end = y1 / 25, 10**4 * y2 * y3, 3 * 10**7 * y2**2
-    return ODE(
-        rhs={"y1": -made + back, "y2": made - back - end, "y3": end}, start={"y1": 1.0, "y2": 0.0, "y3": 0.0}
-    )
+    return ODE(rhs={"y1": -made + back, "y2": made - back - end, "y3": end}, start={"y1": 1.0, "y2": 0.0, "y3": 0.0})
 
 
 def van_der_pol(mu: Any) -> ODE:
@@ -80,10 +78,7 @@ def test_prothero_and_robinson(power: float, end: float, rtol: float) -> None:
 def test_radau_over_a_grid_with_outputs() -> None:
     rates = np.array([1.0, 1e3, 1e6])
     problem = ODE(
-        rhs={"x": -a * x + a, "v": 1},
-        parameters={"a": rates},
-        start={"x": [0.0, 2.0], "v": 0.0},
-        outputs={"z": x * v},
+        rhs={"x": -a * x + a, "v": 1}, parameters={"a": rates}, start={"x": [0.0, 2.0], "v": 0.0}, outputs={"z": x * v}
     )
     times = np.array([1e-6, 0.5, 3.0])
     got = trajectory(problem, times, method="radau", rtol=1e-9)
@@ -104,8 +99,7 @@ def test_radau_is_for_ordinary_equations_without_switches() -> None:
 
 
 @pytest.mark.parametrize(
-    ("problem", "end"),
-    [(robertson(), 1e11), (van_der_pol(1000.0), 2000.0), (prothero_robinson(1e7), 100.0)],
+    ("problem", "end"), [(robertson(), 1e11), (van_der_pol(1000.0), 2000.0), (prothero_robinson(1e7), 100.0)]
 )
 def test_stiff_problems_are_told_so(problem: ODE, end: float) -> None:
     got = trajectory(problem, [1e-3, end], max_steps=20_000)
@@ -116,10 +110,7 @@ def test_stiff_problems_are_told_so(problem: ODE, end: float) -> None:
 
 def test_a_stiff_delay_equation_is_told_so() -> None:
     problem = DDE(rhs={"x": -(10**6) * (x - x_d / 2)}, delayed={"x_d": Delayed("x", 1)}, start={"x": 1.0})
-    assert (
-        "delay equations have no method for stiff"
-        in failures(trajectory(problem, [9.0], max_steps=5000))[0][1]
-    )
+    assert "delay equations have no method for stiff" in failures(trajectory(problem, [9.0], max_steps=5000))[0][1]
 
 
 def test_a_stiff_switched_equation_is_not_sent_to_a_method_that_refuses_it() -> None:
@@ -147,10 +138,7 @@ def test_what_moves_is_not_called_stiff(problem: ODE) -> None:
 
 
 @given(
-    st.integers(0, 6),
-    st.floats(-6.0, 6.0),
-    st.sampled_from(["taylor", "scipy"]),
-    st.sampled_from([1e-6, 1e-9, 1e-12]),
+    st.integers(0, 6), st.floats(-6.0, 6.0), st.sampled_from(["taylor", "scipy"]), st.sampled_from([1e-6, 1e-9, 1e-12])
 )
 @settings(max_examples=40, deadline=None)
 def test_states_that_begin_at_zero(power: int, log_scale: float, method: str, rtol: float) -> None:
@@ -173,9 +161,7 @@ def test_states_that_begin_at_zero(power: int, log_scale: float, method: str, rt
 @settings(max_examples=30, deadline=None)
 def test_an_oscillator_from_rest(rate: float, force: float) -> None:
     """x'' = rate^2 (force - x) from x = x' = 0."""
-    problem = ODE(
-        rhs={"x": v, "v": a**2 * (w - x)}, parameters={"a": rate, "w": force}, start={"x": 0.0, "v": 0.0}
-    )
+    problem = ODE(rhs={"x": v, "v": a**2 * (w - x)}, parameters={"a": rate, "w": force}, start={"x": 0.0, "v": 0.0})
     times = np.array([0.1, 1.0, 7.0]) / rate
     got = trajectory(problem, times)
     assert int(got.status) == 0

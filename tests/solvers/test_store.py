@@ -25,11 +25,7 @@ from tcpdynamics.solvers.sweeps.headers import array_header, examine, in_bytes
 from tcpdynamics.solvers.sweeps.layout import NUMBERS, Array
 from tcpdynamics.solvers.sweeps.records import read_array
 
-GRID = {
-    "a": np.arange(1.0, 6.0),
-    "b": xr.DataArray([1, 2, 3], dims="row", coords={"row": [10, 20, 30]}),
-    "k": 2.5,
-}
+GRID = {"a": np.arange(1.0, 6.0), "b": xr.DataArray([1, 2, 3], dims="row", coords={"row": [10, 20, 30]}), "k": 2.5}
 
 
 def work(block: dict[str, Any]) -> dict[str, Any]:
@@ -51,24 +47,12 @@ def content(folder: Path) -> dict[str, bytes]:
 @given(
     values=hnp.arrays(
         dtype=st.sampled_from(
-            [
-                np.float64,
-                np.float32,
-                np.float16,
-                np.int64,
-                np.int16,
-                np.uint8,
-                np.bool_,
-                np.complex128,
-                np.complex64,
-            ]
+            [np.float64, np.float32, np.float16, np.int64, np.int16, np.uint8, np.bool_, np.complex128, np.complex64]
         ),
         shape=hnp.array_shapes(min_dims=1, max_dims=3, max_side=5),
     ),
     block=st.integers(1, 6),
-    texts=st.lists(
-        st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")), min_size=1, max_size=4
-    ),
+    texts=st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")), min_size=1, max_size=4),
     numbers=st.integers(0, 2**32),
 )
 @settings(max_examples=20, deadline=None)
@@ -80,9 +64,7 @@ def test_anyone_reads_what_is_written(
     inner = [f"d{i}" for i in range(1, values.ndim)]
 
     def work(block: dict[str, Any]) -> Any:
-        out = xr.Dataset(
-            {"v": (["point", *inner], values[block["i"]], {"units": "1", "flags": np.arange(2)})}
-        )
+        out = xr.Dataset({"v": (["point", *inner], values[block["i"]], {"units": "1", "flags": np.arange(2)})})
         out["text"] = ("point", "word"), np.zeros((len(block["i"]), len(texts)))
         return out.assign_coords(word=np.array(texts), number=("word", np.arange(len(texts)) * numbers))
 
@@ -95,9 +77,7 @@ def test_anyone_reads_what_is_written(
     np.testing.assert_array_equal(result.v.values, values)
     arrays = examine(path).arrays
     assert read_array(path, "word", arrays["word"]).tolist() == texts
-    np.testing.assert_array_equal(
-        read_array(path, "number", arrays["number"]), np.arange(len(texts)) * numbers
-    )
+    np.testing.assert_array_equal(read_array(path, "number", arrays["number"]), np.arange(len(texts)) * numbers)
     group: Any = zarr.open_group(path, mode="r")
     np.testing.assert_array_equal(group["v"][...], values)
 
@@ -119,9 +99,7 @@ def test_headers_are_worded_as_the_zarr_package_words_them(data_type: str) -> No
             chunks=shape,
             dtype=str if dtype is None else dtype,
             fill_value=fill,
-            serializer=zarr.codecs.VLenUTF8Codec()
-            if dtype is None
-            else zarr.codecs.BytesCodec(endian=endian),
+            serializer=zarr.codecs.VLenUTF8Codec() if dtype is None else zarr.codecs.BytesCodec(endian=endian),
             compressors=[zarr.codecs.Crc32cCodec()],
             filters=None,
             chunk_key_encoding={"name": "default", "separator": "."},
@@ -145,9 +123,7 @@ def test_a_damaged_chunk_is_noticed_when_it_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["x.zarr", "x.nc"])
 def test_stores_give_back_what_memory_holds(tmp_path: Path, name: str) -> None:
     expected = sweep(work, GRID, block=6)
-    for found in (
-        sweep(work, GRID, block=6, store=tmp_path / name) for _ in range(2)
-    ):  # the second time: as it is
+    for found in (sweep(work, GRID, block=6, store=tmp_path / name) for _ in range(2)):  # the second time: as it is
         found = found.load()
         if name == "x.nc":
             found["root"] = (found.root_real + 1j * found.root_imag).assign_attrs(expected.root.attrs)
@@ -248,11 +224,7 @@ print(count, len(drawn))
 
 @pytest.mark.parametrize(
     ("name", "moments"),
-    [
-        ("x.zarr", 3),
-        ("x.nc", 2),
-        *(pytest.param(n, 1000, marks=pytest.mark.slow) for n in ("x.zarr", "x.nc")),
-    ],
+    [("x.zarr", 3), ("x.nc", 2), *(pytest.param(n, 1000, marks=pytest.mark.slow) for n in ("x.zarr", "x.nc"))],
 )
 def test_no_moment_to_be_killed_hurts(tmp_path: Path, name: str, moments: int) -> None:
     """Killed in front of drawn operations on files (slow: of each in turn), resumed: the bytes of an unbroken run."""
@@ -283,9 +255,7 @@ def run_small(store: Path, **more: Any) -> xr.Dataset:
 
 
 def _flipped(before: bytes) -> bytes:
-    return (
-        before[: len(before) // 2] + bytes([before[len(before) // 2] ^ 16]) + before[len(before) // 2 + 1 :]
-    )
+    return before[: len(before) // 2] + bytes([before[len(before) // 2] ^ 16]) + before[len(before) // 2 + 1 :]
 
 
 #: What a loss of power, a bad disk or a person leaves of a file.
@@ -338,11 +308,7 @@ def test_every_damaged_file_is_noticed(tmp_path: Path, name: str, every: bool) -
             assert len(report.damaged) == (block and not lost) and report.verified == (not report.damaged)
             assert block <= report.resumable and (report.done + report.missing == 9)
             if name == "x.zarr":
-                with (
-                    pytest.warns(UserWarning, match="1 damaged block of 3")
-                    if block and not lost
-                    else nullcontext()
-                ):
+                with pytest.warns(UserWarning, match="1 damaged block of 3") if block and not lost else nullcontext():
                     run_small(store)
                 assert content(tmp_path / name) == before, (file, kind)
                 assert explain(store, verify=True).verified
@@ -439,10 +405,7 @@ def test_another_sweeps_store_is_refused(tmp_path: Path, name: str, done: int) -
         ),
         ({"parameters": {**GRID, "a": [1.0, 2.0, 3.5, 4.0, 5.0]}}, "the parameter values differ"),
         ({"parameters": {**GRID, "k": 2.6}}, "its parameter 'k' is '2.5', this one's is '2.6'"),
-        (
-            {"parameters": {"a": GRID["a"], "b": GRID["b"], "j": 2.5}},
-            "it has the parameter 'k', this one has not",
-        ),
+        ({"parameters": {"a": GRID["a"], "b": GRID["b"], "j": 2.5}}, "it has the parameter 'k', this one has not"),
         ({"block": 3}, "its blocks are"),
         ({"resume": False}, "is there already"),
     ):

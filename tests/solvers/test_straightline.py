@@ -24,9 +24,7 @@ x, y = sympy.symbols("x y", positive=True)
 
 def expressions() -> st.SearchStrategy[Any]:
     """Sums, products, powers and quotients of x, y and small rationals, positive where x, y are."""
-    leaf = st.one_of(
-        st.just(x), st.just(y), st.fractions(Fraction(1, 5), 5, max_denominator=5).map(sympy.Rational)
-    )
+    leaf = st.one_of(st.just(x), st.just(y), st.fractions(Fraction(1, 5), 5, max_denominator=5).map(sympy.Rational))
     return st.recursive(
         leaf,
         lambda inner: st.one_of(
@@ -45,9 +43,7 @@ def program_of(*written: Any) -> Program:
 
 
 def at(expression: Any, **values: Fraction) -> Fraction:
-    exact = sympy.sympify(expression).subs(
-        {s: sympy.Rational(v) for s, v in zip((x, y), values.values(), strict=True)}
-    )
+    exact = sympy.sympify(expression).subs({s: sympy.Rational(v) for s, v in zip((x, y), values.values(), strict=True)})
     return Fraction(int(exact.p), int(exact.q))
 
 
@@ -75,9 +71,7 @@ def test_derivatives_are_those_of_sympy(written: Any, a: Fraction, b: Fraction) 
     program = program_of(written)
     for symbol, name in ((x, "x"), (y, "y")):
         slope = differentiate(program, name)
-        assert Fraction(run(slope, {"x": a, "y": b}, Fraction)[0]) == at(
-            sympy.diff(written, symbol), x=a, y=b
-        )
+        assert Fraction(run(slope, {"x": a, "y": b}, Fraction)[0]) == at(sympy.diff(written, symbol), x=a, y=b)
 
 
 def test_transcendental_steps() -> None:
@@ -180,9 +174,7 @@ def test_a_kink_has_the_slope_of_the_side_taken(kind: str, x: float, y: float) -
 
 def test_pieces_are_chosen_by_their_conditions() -> None:
     y = sympy.Symbol("y")
-    pieces = sympy.Piecewise(
-        (sympy.Integer(1), (x < 0) & (y >= 1)), (x**2, (x >= 2) | ~(y < 3)), (sympy.Abs(x), True)
-    )
+    pieces = sympy.Piecewise((sympy.Integer(1), (x < 0) & (y >= 1)), (x**2, (x >= 2) | ~(y < 3)), (sympy.Abs(x), True))
     for a in (-2.0, 0.0, 1.0, 2.0, 3.0):
         for b in (0.0, 1.0, 2.0, 3.0):
             here = np.array([a])

@@ -13,30 +13,15 @@ from tcpdynamics.solvers.problems import ChainError
 
 LABELS = ["S1", "S2", "S3"]
 BAD = {
-    "row sum": (
-        [[0.5, 0.5, 0], [0, 0.5, 0.5], [0.5, 0.48, 0]],
-        "row 'S3' sums to 0.98, not 1: add the missing 0.02",
-    ),
-    "row too large": (
-        [[0.5, 0.5, 0], [0, 1, 0.5], [0.5, 0.5, 0]],
-        "row 'S2' sums to 1.5, not 1: it is 0.5 too large",
-    ),
+    "row sum": ([[0.5, 0.5, 0], [0, 0.5, 0.5], [0.5, 0.48, 0]], "row 'S3' sums to 0.98, not 1: add the missing 0.02"),
+    "row too large": ([[0.5, 0.5, 0], [0, 1, 0.5], [0.5, 0.5, 0]], "row 'S2' sums to 1.5, not 1: it is 0.5 too large"),
     "negative": ([[0.5, 0.5, 0], [0, 1.5, -0.5], [0.5, 0.5, 0]], "transition 'S2' -> 'S3' has value -0.5"),
     "NaN": ([[0.5, 0.5, 0], [0, np.nan, 0.5], [0.5, 0.5, 0]], "transition 'S2' -> 'S2' has value nan"),
     "infinite": ([[0.5, 0.5, 0], [0, 0.5, 0.5], [np.inf, 0.5, 0]], "transition 'S3' -> 'S1' has value inf"),
-    "absorbing": (
-        [[0.5, 0.5, 0], [0, 0.5, 0.5], [0, 0, 1]],
-        "state 'S3' is absorbing, so 'S1' cannot be reached",
-    ),
+    "absorbing": ([[0.5, 0.5, 0], [0, 0.5, 0.5], [0, 0, 1]], "state 'S3' is absorbing, so 'S1' cannot be reached"),
     "transient": ([[0.5, 0.5, 0], [0, 0.5, 0.5], [0, 0.5, 0.5]], "state 'S1' cannot be reached from 'S2'"),
-    "unreachable above": (
-        [[0.5, 0.5, 0], [0.5, 0.5, 0], [0.5, 0, 0.5]],
-        "state 'S3' cannot be reached from 'S1'",
-    ),
-    "two classes": (
-        [[1, 0, 0], [0, 0.5, 0.5], [0, 0.5, 0.5]],
-        "states 'S1' and 'S2' lie in two closed classes",
-    ),
+    "unreachable above": ([[0.5, 0.5, 0], [0.5, 0.5, 0], [0.5, 0, 0.5]], "state 'S3' cannot be reached from 'S1'"),
+    "two classes": ([[1, 0, 0], [0, 0.5, 0.5], [0, 0.5, 0.5]], "states 'S1' and 'S2' lie in two closed classes"),
     "periodic": ([[0, 1, 0], [0.5, 0, 0.5], [0, 1, 0]], "has period 2: it visits states 'S1' -> 'S2'"),
 }
 
@@ -57,9 +42,7 @@ def embed(P: np.ndarray, n: int) -> sparse.csr_array:
 
 
 @pytest.mark.parametrize("fault", BAD)
-@pytest.mark.parametrize(
-    "solve", [stationary_dense, lambda P, labels: stationary_sparse(sparse.csr_array(P), labels)]
-)
+@pytest.mark.parametrize("solve", [stationary_dense, lambda P, labels: stationary_sparse(sparse.csr_array(P), labels)])
 def test_bad_chain_is_refused_by_name(fault: str, solve) -> None:
     P, message = BAD[fault]
     with pytest.raises(ChainError) as caught:

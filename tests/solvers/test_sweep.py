@@ -100,18 +100,14 @@ def content(path: Path) -> dict[str, bytes]:
     tied=st.booleans(),
 )
 @settings(max_examples=80, deadline=None)
-def test_every_point_once_and_in_its_place(
-    shape: list[int], block: int | None, scalar: bool, tied: bool
-) -> None:
+def test_every_point_once_and_in_its_place(shape: list[int], block: int | None, scalar: bool, tied: bool) -> None:
     """Judged by xarray's own broadcasting."""
     parameters: dict[str, Any] = {f"p{i}": 10.0**i * np.arange(1, n + 1) for i, n in enumerate(shape)}
     if scalar or not shape:
         parameters["s"] = 0.5
     if tied and shape:  # a parameter that brings no dimension of its own
         last = f"p{len(shape) - 1}"
-        parameters["t"] = xr.DataArray(
-            np.arange(shape[-1]) ** 2 / 1e4, dims=last, coords={last: parameters[last]}
-        )
+        parameters["t"] = xr.DataArray(np.arange(shape[-1]) ** 2 / 1e4, dims=last, coords={last: parameters[last]})
     seen: list[tuple[float, ...]] = []
 
     def work(values: dict[str, Any]) -> dict[str, Any]:
@@ -132,10 +128,7 @@ def test_every_point_once_and_in_its_place(
     assert (result.status == 0).all()
 
 
-@given(
-    shape=st.lists(st.integers(1, 40), min_size=1, max_size=4),
-    block=st.integers(1, 500),
-)
+@given(shape=st.lists(st.integers(1, 40), min_size=1, max_size=4), block=st.integers(1, 500))
 @settings(max_examples=200, deadline=None)
 def test_blocks_tile_the_grid(shape: list[int], block: int) -> None:
     blocks = cut({f"p{i}": np.arange(float(n)) for i, n in enumerate(shape)}, block)
@@ -164,9 +157,7 @@ def test_a_huge_grid_costs_nothing_until_it_is_swept() -> None:
 @pytest.mark.parametrize("store", [None, "x.nc", "x.zarr"])
 def test_a_grid_of_ten_billion_points_is_refused(tmp_path: Path, store: str | None) -> None:
     axis = np.arange(100_000.0)
-    with pytest.raises(
-        DomainError, match=r"the grid has 10,000,000,000 points \(a 100,000 x b 100,000\), at most"
-    ):
+    with pytest.raises(DomainError, match=r"the grid has 10,000,000,000 points \(a 100,000 x b 100,000\), at most"):
         sweep(print, {"a": axis, "b": axis}, store=store and tmp_path / store)
     assert not list(tmp_path.iterdir())
 
@@ -176,12 +167,7 @@ SLOW = pytest.mark.slow
 
 @pytest.mark.parametrize(
     ("name", "kills"),
-    [
-        ("x.zarr", 2),
-        ("x.nc", 1),
-        pytest.param("x.zarr", 40, marks=SLOW),
-        pytest.param("x.nc", 40, marks=SLOW),
-    ],
+    [("x.zarr", 2), ("x.nc", 1), pytest.param("x.zarr", 40, marks=SLOW), pytest.param("x.nc", 40, marks=SLOW)],
 )
 def test_a_killed_sweep_resumes_to_the_same_bytes(tmp_path: Path, module: Any, name: str, kills: int) -> None:
     """Really killed, at random moments, again and again: at most the block in hand is computed twice."""
@@ -230,9 +216,7 @@ def test_the_same_bytes_on_every_executor(tmp_path: Path, module: Any) -> None:
     def check(label: str, executor: Executor | None) -> None:
         (tmp_path / label).mkdir()
         for name in ("x.zarr", "x.nc"):
-            result = sweep(
-                module.work, module.GRID, block=24, executor=executor, store=tmp_path / label / name
-            )
+            result = sweep(module.work, module.GRID, block=24, executor=executor, store=tmp_path / label / name)
             xr.testing.assert_identical(result.load(), memory)
         xr.testing.assert_identical(sweep(module.work, module.GRID, block=24, executor=executor), memory)
 
@@ -241,12 +225,7 @@ def test_the_same_bytes_on_every_executor(tmp_path: Path, module: Any) -> None:
         check("threads", threads)
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as processes:
         check("processes", processes)
-    options = {
-        "n_workers": 2,
-        "threads_per_worker": 1,
-        "host": "127.0.0.1",
-        "dashboard_address": "127.0.0.1:0",
-    }
+    options = {"n_workers": 2, "threads_per_worker": 1, "host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
     with LocalCluster(**options) as cluster, Client(cluster) as client:
         check("dask", client.get_executor())
     for label in ("threads", "processes", "dask"):
@@ -392,9 +371,7 @@ def test_failed_points_can_be_tried_again(tmp_path: Path, name: str) -> None:
 
 def test_earlier_failures_are_raised_on_request(tmp_path: Path, module: Any) -> None:
     sweep(module.work, module.GRID, store=tmp_path / "x.zarr")
-    with pytest.raises(
-        DynamicsError, match=r"an earlier run had points that failed: ValueError: a is b; retry=True"
-    ):
+    with pytest.raises(DynamicsError, match=r"an earlier run had points that failed: ValueError: a is b; retry=True"):
         sweep(module.work, module.GRID, store=tmp_path / "x.zarr", throw=True)
 
 
@@ -501,9 +478,7 @@ def test_initial_values_span_dimensions_too() -> None:
 
     def slope(problem: Any) -> xr.Dataset:
         system = compile_system(problem)
-        return xr.Dataset(
-            {"slope": (system.grid.dims, system.grid.unflatten(system.slope(system.start_values())[0]))}
-        )
+        return xr.Dataset({"slope": (system.grid.dims, system.grid.unflatten(system.slope(system.start_values())[0]))})
 
     result = sweep(sweep_of(ode, slope), block=2)
     assert set(result.slope.dims) == {"r", "start_w"}
@@ -514,12 +489,7 @@ def test_what_changes_a_fingerprint(module: Any, tmp_path: Path) -> None:
     base = partial(module.work, wait=1.0)
     same = fingerprint(partial(module.work, wait=1.0))
     assert fingerprint(base) == same
-    for other in (
-        partial(module.work, wait=2.0),
-        partial(module.work),
-        module.work,
-        partial(module.die, wait=1.0),
-    ):
+    for other in (partial(module.work, wait=2.0), partial(module.work), module.work, partial(module.die, wait=1.0)):
         assert fingerprint(other) != same
     (tmp_path / "code/swept_work.py").write_text(MODULE.replace("np.sin", "np.cos"))
     import linecache
@@ -564,9 +534,7 @@ def test_quantities_are_swept_in_the_unit_of_their_field() -> None:
     assert '"rtt": ["100 millisecond", "200 millisecond"]' in result.attrs["parameters"]
     assert '"timeout": "1.0 second"' in result.attrs["parameters"]
     for value in (model.rtt, model.timeout, xr.DataArray(model.rtt, dims="rtt")):
-        with pytest.raises(
-            DomainError, match=r"rtt is a quantity in .*second; give plain numbers in SI units"
-        ):
+        with pytest.raises(DomainError, match=r"rtt is a quantity in .*second; give plain numbers in SI units"):
             sweep(lambda block: block, {"rtt": value})
 
 
@@ -596,18 +564,14 @@ def test_results_that_do_not_fit_in_memory_are_refused_beforehand(
         return {"y": (("point", "state"), np.broadcast_to(1.0, (len(block["x"]), 1000)))}
 
     grid = {"x": np.arange(2_000_000.0)}
-    with pytest.raises(
-        LimitError, match=r"2,000,000 points of 8,000 bytes each need about 16 GB of memory, at most 8"
-    ):
+    with pytest.raises(LimitError, match=r"2,000,000 points of 8,000 bytes each need about 16 GB of memory, at most 8"):
         sweep(work, grid, block=10)
     with pytest.raises(StoreError, match=r"would hold 16 GB, and NetCDF files are put together in memory"):
         sweep(work, grid, block=10, store=tmp_path / "x.nc")
     monkeypatch.setenv("TCPDYNAMICS_MAX_MEMORY", "1e6")
     with ThreadPoolExecutor(1) as threads:
         more: dict[str, Any] = {"block": 10, "executor": threads, "store": tmp_path / "x.zarr"}
-        with pytest.raises(
-            LimitError, match="the results of 20 blocks of 10 points, 8,000 bytes each, need about"
-        ):
+        with pytest.raises(LimitError, match="the results of 20 blocks of 10 points, 8,000 bytes each, need about"):
             sweep(work, {"x": np.arange(300.0)}, in_flight=20, **more)
         assert not list(tmp_path.iterdir())
         sweep(work, {"x": np.arange(300.0)}, in_flight=2, **more)
@@ -650,9 +614,7 @@ def test_blocks_of_large_problems_are_small() -> None:
         assert math.prod(blocks.tile) == 44
     small = sweep_of(LotkaVolterraWindows(flows=2, epsilon=model.epsilon), spectral_abscissa)
     assert cut(small.parameters, bytes_per_point=small.bytes_per_point).tile == (15_625,)
-    with pytest.raises(
-        LimitError, match=r"1,000,000 points of 300 states need about 10 GB of memory, at most 8 GB"
-    ):
+    with pytest.raises(LimitError, match=r"1,000,000 points of 300 states need about 10 GB of memory, at most 8 GB"):
         spectral_abscissa(model)
 
 
@@ -703,22 +665,16 @@ def forced(points: int) -> ODE:
     return ODE(rhs={"w": rate * w}, parameters={"rate": np.linspace(-2, -1, points)}, start={"w": 1.0})
 
 
-def test_a_sweep_is_refused_as_a_whole_before_its_first_block(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sweep_is_refused_as_a_whole_before_its_first_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each block alone would be allowed; a sweep may do ten times what a request may."""
     work = sweep_of(forced(6400), trajectory, times=np.linspace(0, 1, 51))
     each = 20.0 * 51  # what `trajectory` expects of a point
     blocks: list[int] = []
     for share, refused in ((0.099, True), (0.101, False)):
         monkeypatch.setenv("TCPDYNAMICS_MAX_WORK", repr(share * 6400 * each))
-        done = partial(
-            sweep, work, store=tmp_path / "x.zarr", progress=lambda *about: blocks.append(about[0])
-        )
+        done = partial(sweep, work, store=tmp_path / "x.zarr", progress=lambda *about: blocks.append(about[0]))
         if refused:
-            with pytest.raises(
-                LimitError, match=r"400 times .* need about .* are allowed in a sweep; ask for"
-            ):
+            with pytest.raises(LimitError, match=r"400 times .* need about .* are allowed in a sweep; ask for"):
                 done()
             assert not blocks and not any(tmp_path.iterdir())
         else:

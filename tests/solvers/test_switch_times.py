@@ -81,9 +81,7 @@ def test_bounces_come_when_they_should(height: float, down: float, up: float, pe
 def test_clipped_marking_of_a_growing_queue(begin: float, rate: float, low: float, width: float) -> None:
     """The integral of Min(1, Max(0, (q - low)/width)) along q = begin + rate t: 0, a parabola, a line."""
     mark = sympy.Min(1, sympy.Max(0, (q - a) / b))
-    problem = ODE(
-        rhs={"q": c, "y": mark}, parameters={"a": low, "b": width, "c": rate}, start={"q": begin, "y": 0.0}
-    )
+    problem = ODE(rhs={"q": c, "y": mark}, parameters={"a": low, "b": width, "c": rate}, start={"q": begin, "y": 0.0})
     times = np.array([0.1, 1.0, 7.0, 60.0])
 
     def whole(level: Any) -> Any:
@@ -98,11 +96,7 @@ def test_clipped_marking_of_a_growing_queue(begin: float, rate: float, low: floa
 @settings(max_examples=40, deadline=None)
 def test_a_delayed_relay_is_a_triangle_wave(lag: float, begin: float) -> None:
     """x' = -sign x(t - lag): x falls until a lag after its zero, turns there, and so on: period 4 lag."""
-    problem = DDE(
-        rhs={"x": 1 - 2 * sympy.Heaviside(x_d)},
-        delayed={"x_d": Delayed("x", lag)},
-        start={"x": begin},
-    )
+    problem = DDE(rhs={"x": 1 - 2 * sympy.Heaviside(x_d)}, delayed={"x_d": Delayed("x", lag)}, start={"x": begin})
     times = begin + lag * np.linspace(0.0, 50.0, 77) + 0.1
     phase = (times - begin) % (4 * lag)
     exact = np.where(phase < lag, -phase, np.where(phase < 3 * lag, phase - 2 * lag, 4 * lag - phase))
@@ -250,9 +244,7 @@ def test_outputs_that_jump_or_look_back_are_followed() -> None:
         start={"x": 0.0},
         outputs={
             "wave": sympy.sin(20 * x_d),
-            "split": sympy.Piecewise(
-                (sympy.sin(1000 * x), x > sympy.Rational(3, 10)), (sympy.exp(-100 * x), True)
-            ),
+            "split": sympy.Piecewise((sympy.sin(1000 * x), x > sympy.Rational(3, 10)), (sympy.exp(-100 * x), True)),
         },
     )
     done = trajectory(problem, times)
@@ -266,9 +258,7 @@ def test_outputs_that_jump_or_look_back_are_followed() -> None:
 @pytest.mark.parametrize("lag", [1.0, 0.9])
 def test_a_delayed_relay_keeps_its_phase_for_ten_thousand_periods(begin: float, lag: float) -> None:
     """A zero comes two lags after the one before: a clock that is rounded at each of them would drift."""
-    problem = DDE(
-        rhs={"x": 1 - 2 * sympy.Heaviside(x_d)}, delayed={"x_d": Delayed("x", lag)}, start={"x": begin}
-    )
+    problem = DDE(rhs={"x": 1 - 2 * sympy.Heaviside(x_d)}, delayed={"x_d": Delayed("x", lag)}, start={"x": begin})
     periods = np.array([100, 1000, 10_000])
     times = begin + lag * (4 * periods + 0.25)
     got = trajectory(problem, times)

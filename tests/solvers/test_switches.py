@@ -84,9 +84,7 @@ def growth_of_map(left: float, right: float) -> float:
 
 @settings(max_examples=60)
 @given(st.sampled_from(sorted(CORNERS)), slopes, slopes, places)
-def test_a_flow_of_one_state_is_stable_iff_both_sides_are(
-    form: str, left: float, right: float, corner: float
-) -> None:
+def test_a_flow_of_one_state_is_stable_iff_both_sides_are(form: str, left: float, right: float, corner: float) -> None:
     chart = stability_chart(scalar(ODE, form, left, right, corner), trace=False)
     worst = max(left, right)
     if left == right or abs(left - right) < 1e-6:
@@ -100,9 +98,7 @@ def test_a_flow_of_one_state_is_stable_iff_both_sides_are(
 
 @settings(max_examples=60)
 @given(st.sampled_from(sorted(CORNERS)), slopes, slopes, places)
-def test_a_map_of_one_state_grows_as_its_orbits_do(
-    form: str, left: float, right: float, corner: float
-) -> None:
+def test_a_map_of_one_state_grows_as_its_orbits_do(form: str, left: float, right: float, corner: float) -> None:
     if abs(left - right) < 1e-6:
         return
     chart = stability_chart(scalar(Map, form, left, right, corner), trace=False)
@@ -136,9 +132,7 @@ def composed(rng: np.random.Generator, depth: int) -> Any:
         return sympy.Rational(int(rng.integers(-30, 31)), 10) * x
     one, other = composed(rng, depth - 1), composed(rng, depth - 1)
     pieces = sympy.Piecewise((one, x > 0), (other, True))
-    return (sympy.Max(one, other), sympy.Min(one, other), sympy.Abs(one), one + other, one - other, pieces)[
-        kind - 1
-    ]
+    return (sympy.Max(one, other), sympy.Min(one, other), sympy.Abs(one), one + other, one - other, pieces)[kind - 1]
 
 
 @settings(max_examples=25)
@@ -176,9 +170,7 @@ def test_the_systems_that_were_misjudged() -> None:
     assert eigenvalues(second, {"x": 0}).eigenvalue_side.values.ravel().tolist() == [-3, -2]
     speed = convergence(second, {"x": 0}).root_side
     assert speed.dims == ("side", "a") and speed.values.ravel().tolist() == [-3, -2]
-    assert stability_chart(second, at={"x": 0}, throw=True).verdict.values.tolist() == [
-        STABLE
-    ]  # it has a verdict
+    assert stability_chart(second, at={"x": 0}, throw=True).verdict.values.tolist() == [STABLE]  # it has a verdict
     both = characteristic_roots(second, {"x": 0}, count=2)
     assert both.characteristic_root_side.isel(root=0).values.ravel().tolist() == [-3, -2]
     cut = TRefwaMeasuredRtt(phi=2.4, psi=1.5, buffer=100.0, bdp=100.0).cut_map()
@@ -268,10 +260,7 @@ def test_on_means_within_rounding(corner: float, ulps: int) -> None:
 
 def test_equilibria_that_are_searched_for_are_found_on_their_switch() -> None:
     for start in (0.3, 1.0, 37.0):
-        for rhs in (
-            -2 * sympy.Max(x, 0) + 3 * sympy.Max(-x, 0),
-            sympy.Piecewise((-x - x**2, x > 0), (-5 * x, True)),
-        ):
+        for rhs in (-2 * sympy.Max(x, 0) + 3 * sympy.Max(-x, 0), sympy.Piecewise((-x - x**2, x > 0), (-5 * x, True))):
             assert on_switch(ODE(rhs={"x": rhs}, start={"x": start}), None)
 
 
@@ -305,9 +294,7 @@ def test_too_many_switches_at_once_are_not_judged() -> None:
     terms = sum(sympy.Rational(1, k) * sympy.Max(k * x + y, 0) for k in range(2, 10))
     for rhs, verdict in (({"x": -x - terms, "y": -y}, UNKNOWN), ({"x": -x - terms.subs(y, 0)}, STABLE)):
         chart = stability_chart(ODE(rhs=rhs, parameters={"a": [1.0]}), at=dict.fromkeys(rhs, 0))
-        assert chart.verdict.values.tolist() == [verdict] and chart.status.values.tolist() == [
-            Status.ON_SWITCH
-        ]
+        assert chart.verdict.values.tolist() == [verdict] and chart.status.values.tolist() == [Status.ON_SWITCH]
 
 
 def test_the_status_has_its_sentence() -> None:
@@ -387,9 +374,7 @@ def test_two_stable_sides_of_a_plane_and_two_unstable_ones() -> None:
         chart = stability_chart(problem, trace=False)
         assert int(chart.verdict[0]) == verdict
         slow, fast = np.pi / np.sqrt(1 - damping**2 / 4), np.pi / np.sqrt(100 - damping**2 / 4)
-        assert float(chart.abscissa[0]) == pytest.approx(
-            -damping / 2 * (slow + fast) / (slow + fast), abs=1e-12
-        )
+        assert float(chart.abscissa[0]) == pytest.approx(-damping / 2 * (slow + fast) / (slow + fast), abs=1e-12)
 
 
 @pytest.mark.parametrize("draws", [9, pytest.param(25, marks=pytest.mark.slow)])
@@ -461,10 +446,7 @@ def test_a_switch_in_a_delayed_output_is_seen() -> None:
 
 def test_verdicts_with_delays() -> None:
     chart = stability_chart(late(DDE, [-1.0], [1.0, -0.2], [1.0]))
-    assert chart.verdict.values.ravel().tolist() == [
-        UNSTABLE,
-        UNKNOWN,
-    ]  # a real root whose motion stays right
+    assert chart.verdict.values.ravel().tolist() == [UNSTABLE, UNKNOWN]  # a real root whose motion stays right
     chart = stability_chart(late(DDE, [-1.0], [1.0, -0.2], [0.0]))
     assert chart.verdict.values.ravel().tolist() == [UNSTABLE, STABLE]  # without delay one state decides
     chart = stability_chart(late(Map, [-0.1], [0.1, 0.7], [2.0]))
@@ -500,9 +482,7 @@ def test_a_branch_that_lies_on_a_switch_is_refused_and_one_that_passes_says_so()
         continuation(TRefwaMeasuredRtt(psi=1.5).cut_map(), "phi", (1.0, 3.0))
     # At rest at x = c, with the slope -1 for c < 1 and +2 beyond.
     jump = ODE(
-        rhs={"x": -(x - c), "y": -y + 3 * y * sympy.Heaviside(x - 1)},
-        parameters={"c": 0.0},
-        start={"x": 0.0, "y": 0.0},
+        rhs={"x": -(x - c), "y": -y + 3 * y * sympy.Heaviside(x - 1)}, parameters={"c": 0.0}, start={"x": 0.0, "y": 0.0}
     )
     branch = continuation(jump, "c", (0.0, 1.7), start={"x": 0.0, "y": 0.0})
     assert branch.special_kind.values.tolist() == ["switch"]
@@ -521,8 +501,6 @@ def test_the_integrating_queue_at_its_end() -> None:
 
 def test_sides_of_a_corner_of_corners() -> None:
     """Max(x, y) with Max(x, 0): not all four sets of sides exist where x = y = 0 on a line."""
-    system = compile_system(
-        ODE(rhs={"x": -x + sympy.Max(x, 0) - sympy.Max(2 * x, 0), "y": -y + sympy.Max(x, y) / 2})
-    )
+    system = compile_system(ODE(rhs={"x": -x + sympy.Max(x, 0) - sympy.Max(2 * x, 0), "y": -y + sympy.Max(x, y) / 2}))
     (group,) = sides(system, np.zeros((2, 1)))
     assert group.base.shape[1] == 4  # two lines: x = 0 (twice) and x = y

@@ -123,9 +123,7 @@ def test_each_function_has_its_series(name: str) -> None:
     problem = ODE(rhs={"x": expression}, start={"x": [0.2, 0.7, 1.5]})
     got = trajectory(problem, [0.5, 2.0], rtol=1e-12, atol=1e-13, method="taylor").x.values
     for row, start in zip(got, (0.2, 0.7, 1.5), strict=True):
-        judge = solve_ivp(
-            lambda _, s: function(s), (0, 2), [start], "DOP853", [0.5, 2.0], rtol=1e-13, atol=1e-14
-        )
+        judge = solve_ivp(lambda _, s: function(s), (0, 2), [start], "DOP853", [0.5, 2.0], rtol=1e-13, atol=1e-14)
         np.testing.assert_allclose(row, judge.y[0], rtol=1e-10)
 
 
@@ -141,9 +139,7 @@ def test_the_sign_of_a_state_is_a_switch() -> None:
 
 def test_unknown_functions_are_named_with_their_state() -> None:
     problem = ODE(rhs={"x": sympy.gamma(x)}, start={"x": 1.0})
-    with pytest.raises(
-        DynamicsError, match=r"^x: cannot compute gamma\(x\).*use numbers, symbols.*sin, cos, tanh"
-    ):
+    with pytest.raises(DynamicsError, match=r"^x: cannot compute gamma\(x\).*use numbers, symbols.*sin, cos, tanh"):
         trajectory(problem, [1.0])
 
 
@@ -249,9 +245,7 @@ def test_discontinuities_of_several_delays_are_carried_forward(second: Any) -> N
     """The solution is a polynomial between breakpoints, so that steps which end there are exact."""
     y_1, y_2 = sympy.symbols("y_1 y_2")
     problem = DDE(
-        rhs={"y": -y_1 / 2 - y_2 / 3},
-        delayed={"y_1": Delayed("y", 1), "y_2": Delayed("y", second)},
-        start={"y": 1.0},
+        rhs={"y": -y_1 / 2 - y_2 / 3}, delayed={"y_1": Delayed("y", 1), "y_2": Delayed("y", second)}, start={"y": 1.0}
     )
     exact = exact_two_delays(sympy.Rational(1, 2), 1, sympy.Rational(1, 3), second, sympy.Integer(5))
     for tolerance in (1e-4, 1e-8, 1e-12):
@@ -283,9 +277,7 @@ def test_a_given_past_is_used_as_it_is(first: float, second: float, a: float, b:
     )  # fmt: skip
     got = trajectory(problem, [0.0, 0.3, 2.0, 6.0], rtol=1e-10, atol=1e-12)
     # the polynomial misses cos by t^18/18!, 4e-11 at t = 2; errors may grow by e^((|a| + |b|) t)
-    np.testing.assert_allclose(
-        got.y.values, np.cos([0.0, 0.3, 2.0, 6.0]), atol=1e-9 * np.exp(6 * (abs(a) + abs(b)))
-    )
+    np.testing.assert_allclose(got.y.values, np.cos([0.0, 0.3, 2.0, 6.0]), atol=1e-9 * np.exp(6 * (abs(a) + abs(b))))
 
 
 @pytest.mark.usefixtures("written_out")
@@ -344,9 +336,7 @@ def queue(buffer: Any) -> ODE:
 def exact_queue(buffer: float, times: Any) -> Any:
     """The same queue by hand: between zeros of the rate it rises or falls monotonically and sticks at its bounds."""
     turn = np.arcsin(0.15)
-    events = sorted(
-        k * 2 * np.pi + e for k in range(9) for e in (turn, np.pi - turn) if k * 2 * np.pi + e < 60
-    )
+    events = sorted(k * 2 * np.pi + e for k in range(9) for e in (turn, np.pi - turn) if k * 2 * np.pi + e < 60)
 
     def gain(a: float, b: float) -> float:
         return float(2 * (np.cos(a) - np.cos(b)) - 0.3 * (b - a))
@@ -378,9 +368,7 @@ def test_a_switch_is_located_to_rounding(slope: float, level: float) -> None:
     """x' = 1 until x reaches a level, then slope: a kink whose place a smoothed switch would miss."""
     a, b = sympy.symbols("a b")
     problem = ODE(
-        rhs={"x": sympy.Piecewise((1, x < b), (a, True))},
-        parameters={"a": slope, "b": level},
-        start={"x": 0.0},
+        rhs={"x": sympy.Piecewise((1, x < b), (a, True))}, parameters={"a": slope, "b": level}, start={"x": 0.0}
     )
     got = trajectory(problem, [2.0, 5.0], method="taylor").x.values
     exact = [end if end < level else level + slope * (end - level) for end in (2.0, 5.0)]
@@ -450,9 +438,7 @@ def test_a_history_with_a_step_or_a_narrow_peak_is_met() -> None:
     y_1 = sympy.Symbol("y_1")
 
     def after(history: Any) -> Any:
-        problem = DDE(
-            rhs={"y": -y_1}, delayed={"y_1": Delayed("y", 1)}, history={"y": history}, start={"y": 1.0}
-        )
+        problem = DDE(rhs={"y": -y_1}, delayed={"y_1": Delayed("y", 1)}, history={"y": history}, start={"y": 1.0})
         return trajectory(problem, [1.0])
 
     jump = sympy.Piecewise((1, t < sympy.Rational(-1, 1000)), (2, True))
@@ -588,7 +574,5 @@ def test_a_steep_output_that_is_looked_back_at_sets_the_steps(steepness: float) 
     )
     done = trajectory(problem, [1.0, 2.0, 9.0])
     ei = scipy.special.expi
-    exact = [
-        np.exp(steepness) + 10 * (ei(steepness) - ei(steepness * np.exp(-(t - 1) / 10))) for t in (1, 2, 9)
-    ]
+    exact = [np.exp(steepness) + 10 * (ei(steepness) - ei(steepness * np.exp(-(t - 1) / 10))) for t in (1, 2, 9)]
     np.testing.assert_allclose(done.y.values, exact, rtol=1e-8 * max(1.0, steepness / 10))

@@ -39,18 +39,13 @@ def test_memory_is_refused_before_the_grid_is_made(monkeypatch: pytest.MonkeyPat
     with pytest.raises(LimitError, match=r"1,000,000,000 points"):
         trajectory(cube, [1.0, 2.0])
     steps = Map(rhs={"w": a * w}, parameters={"a": many}, start={"w": 1.0})
-    with pytest.raises(
-        LimitError, match=r"100,000,000 steps of a map at 1,000,000 points need .* at most 1e\+13"
-    ):
+    with pytest.raises(LimitError, match=r"100,000,000 steps of a map at 1,000,000 points need .* at most 1e\+13"):
         trajectory(steps, [1e8])
 
 
 def test_work_is_refused_by_delays(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = DDE(
-        rhs={"w": -w_d},
-        delayed={"w_d": Delayed("w", delay)},
-        parameters={"delay": [1e-6, 1.0]},
-        start={"w": 1.0},
+        rhs={"w": -w_d}, delayed={"w_d": Delayed("w", delay)}, parameters={"delay": [1e-6, 1.0]}, start={"w": 1.0}
     )
     with pytest.raises(LimitError, match=r"delays from 1e-06 s on, over 1e\+09, need about"):
         trajectory(problem, [1e9], max_steps=10**12)
@@ -110,13 +105,7 @@ except KeyboardInterrupt:
 
 @pytest.mark.parametrize(
     ("kind", "many"),
-    [
-        ("flow", 1),
-        pytest.param("flow", 40, marks=pytest.mark.slow),
-        ("flow", 5000),
-        ("delay", 1),
-        ("map", 1),
-    ],
+    [("flow", 1), pytest.param("flow", 40, marks=pytest.mark.slow), ("flow", 5000), ("delay", 1), ("map", 1)],
 )
 def test_an_interrupt_is_heard(kind: str, many: int) -> None:
     code = f"KIND, MANY = {kind!r}, {many}\n" + CHILD
@@ -180,9 +169,7 @@ def test_steps_that_may_be_taken_are_a_budget(max_steps: int, many: int) -> None
     if 200.0 * max_steps * many <= MAX_WORK:
         assert trajectory(decay, [1.0], max_steps=max_steps).status.values.max() == 0
         return
-    with pytest.raises(
-        LimitError, match=r"up to [\d,]+ steps \(max_steps\) at [\d,]+ points need about .* give a"
-    ):
+    with pytest.raises(LimitError, match=r"up to [\d,]+ steps \(max_steps\) at [\d,]+ points need about .* give a"):
         trajectory(decay, [1.0], max_steps=max_steps)
 
 

@@ -42,9 +42,7 @@ def test_two_states_in_closed_form() -> None:
     assert result == pytest.approx(truth, abs=1e-11)  # 1e5 steps, half an eps each
 
 
-@pytest.mark.parametrize(
-    "model", [SubPacketFull(loss=[0.1, 0.3]), SubPacketExact(loss=[0.1, 0.3], backoff_cap=3)]
-)
+@pytest.mark.parametrize("model", [SubPacketFull(loss=[0.1, 0.3]), SubPacketExact(loss=[0.1, 0.3], backoff_cap=3)])
 def test_chains_forget_where_they_began_at_the_rate_of_their_gap(model: Any) -> None:
     whole = explicit(model.chain())
     pi = stationary(whole).probability.values

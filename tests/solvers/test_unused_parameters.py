@@ -75,9 +75,7 @@ def test_equations_refuse_a_misspelt_parameter_too(name: str, place: int, letter
     wrong = name[:place] + letter + name[place:]
     for kind in (ODE, DDE, Map):
         with pytest.raises(DynamicsError, match=f"parameter '{wrong}' stands in no expression"):
-            kind(
-                rhs={"w": sympy.Symbol(name) * W}, parameters={name: 0.25, wrong: [0.1, 0.2]}, start={"w": 1}
-            )
+            kind(rhs={"w": sympy.Symbol(name) * W}, parameters={name: 0.25, wrong: [0.1, 0.2]}, start={"w": 1})
 
 
 def test_a_misspelt_parameter_of_equations_is_told_what_was_meant() -> None:

@@ -74,7 +74,7 @@ PLACES = {
     "module of a class": "import constants\nclass C:\n    m = constants\ndef work(b): return C.m.K",
     "arguments of an installed decorator": "from numba.core.decorators import njit\nK = @\n@njit\ndef h(b): return K\ndef work(b): return h(b)",
     "method of a builtin": "h = ('a' * @).join\ndef work(b): return h(b)",
-}  # fmt: skip
+}
 
 
 @pytest.fixture
@@ -103,10 +103,7 @@ def digest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, in
 
 
 def _filled(text: str, constant: int) -> str:
-    lines = [
-        line if line.strip().startswith("@") else line.replace("@", str(constant))
-        for line in text.splitlines()
-    ]
+    lines = [line if line.strip().startswith("@") else line.replace("@", str(constant)) for line in text.splitlines()]
     return "\n".join(line.replace("(@)", f"({constant})") for line in lines) + "\n"
 
 
@@ -115,7 +112,9 @@ def test_another_constant_is_another_fingerprint(place: str, digest: Callable[[s
     assert digest(PLACES[place], 1) == digest(PLACES[place], 1) != digest(PLACES[place], 2)
 
 
-def test_the_code_that_runs_counts_whatever_its_file_says_by_now(digest: Callable[[str, int], str], tmp_path: Path) -> None:
+def test_the_code_that_runs_counts_whatever_its_file_says_by_now(
+    digest: Callable[[str, int], str], tmp_path: Path
+) -> None:
     before = digest("def work(b): return @", 1)
     module = sys.modules["stored_work"]
     (tmp_path / "stored_work.py").write_text(HEAD + "def work(b): return 2\n")

@@ -197,14 +197,10 @@ def test_trickles_below_the_normal_range_add_up() -> None:
     chain = MarkovChain({("0", "1"): a, ("1", "2"): b, ("2", "0"): c}, {"a": x, "b": y, "c": 1e-30})
     for t in (60, 1_000_000):
         there = transient(chain, "0", [t]).probability.sel(state="2").item()
-        assert there == pytest.approx(
-            float(Fraction(x) * Fraction(y) * t * (t - 1) / 2), rel=1e-12, abs=5e-324
-        )
+        assert there == pytest.approx(float(Fraction(x) * Fraction(y) * t * (t - 1) / 2), rel=1e-12, abs=5e-324)
         reached = first_passage(chain, "2", times=[min(t, 20_000)]).distribution.sel(state="0").item()
         t = min(t, 20_000)
-        assert reached == pytest.approx(
-            float(Fraction(x) * Fraction(y) * t * (t - 1) / 2), rel=1e-12, abs=5e-324
-        )
+        assert reached == pytest.approx(float(Fraction(x) * Fraction(y) * t * (t - 1) / 2), rel=1e-12, abs=5e-324)
 
 
 def test_powers_of_a_chain_keep_what_trickles() -> None:
@@ -258,9 +254,7 @@ def test_constants_that_are_floats_are_not_folded_below_the_range_of_floats(n: i
 
 
 def test_slopes_of_chains_whose_constants_multiply_below_the_range_of_floats() -> None:
-    chain = MarkovChain(
-        {("a", "b"): a, ("b", "c"): 1e-215, ("c", "a"): 1e-177, ("c", "b"): 1e-35}, {"a": [1e-162]}
-    )
+    chain = MarkovChain({("a", "b"): a, ("b", "c"): 1e-215, ("c", "a"): 1e-177, ("c", "b"): 1e-35}, {"a": [1e-162]})
     # With c -> b far above c -> a, pi_a = 1/(1 + a x) with x = 1e-35/(1e-177 * 1e-215) = 1e357; pi_c = 1e-180 pi_b.
     exact = [-1e-33, 1e-33, 1e-213]
     np.testing.assert_allclose(sensitivity(chain).derivative.values[0], exact, rtol=1e-12)
@@ -273,9 +267,7 @@ def test_times_that_overflow_only_on_the_way_are_infinite_not_lost() -> None:
     wait = first_passage(MarkovChain(entries), "a", times=[1, 2])
     assert wait.status == Status.TOO_LARGE
     assert wait.mean_time.values.tolist() == [0, np.inf, np.inf]
-    np.testing.assert_allclose(
-        wait.distribution.sel(state="c"), np.array([1, 2]) * entries["c", "a"], rtol=1e-12
-    )
+    np.testing.assert_allclose(wait.distribution.sel(state="c"), np.array([1, 2]) * entries["c", "a"], rtol=1e-12)
 
 
 def test_balances_of_tiny_rates() -> None:
@@ -314,24 +306,17 @@ def test_no_kernel_leaves_its_arrays(tmp_path: Path) -> None:
     words = [str(here / f"test_{name}.py") for name in files]
     environment = {**os.environ, "NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
     command = [sys.executable, "-m", "pytest", "-q", "-m", "not slow", "-p", "no:cacheprovider", *words]
-    done = subprocess.run(
-        command, env=environment, cwd=here.parents[1], capture_output=True, text=True, check=False
-    )
+    done = subprocess.run(command, env=environment, cwd=here.parents[1], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-3000:]
 
 
-@given(
-    st.lists(st.floats(-300, 0), min_size=3, max_size=3),
-    st.lists(st.floats(-300, 0), min_size=3, max_size=3),
-)
+@given(st.lists(st.floats(-300, 0), min_size=3, max_size=3), st.lists(st.floats(-300, 0), min_size=3, max_size=3))
 @settings(max_examples=20)
 def test_jax_computes_again_what_underflows(up: list[float], down: list[float]) -> None:
     """Birth and death at rates down to 1e-300: the compiled program drops products below 1e-308, and says nothing."""
     a, b = sympy.symbols("a b")
     rates = {"a": [10.0**x for x in up], "b": [10.0**x for x in down]}
-    chain = MarkovChain(
-        {("0", "1"): a / 2, ("1", "2"): a * b / 2, ("2", "1"): b / 2, ("1", "0"): b * b / 2}, rates
-    )
+    chain = MarkovChain({("0", "1"): a / 2, ("1", "2"): a * b / 2, ("2", "1"): b / 2, ("1", "0"): b * b / 2}, rates)
     known, onjax = (stationary(chain, backend=backend) for backend in ("numpy", "jax"))
     np.testing.assert_array_equal(known.status, onjax.status)
     np.testing.assert_allclose(onjax.probability, known.probability, rtol=1e-13, atol=0)

@@ -80,9 +80,7 @@ def test_rewards_by_transition_against_all_paths(loss: float, length: int) -> No
     chain = MarkovChain(moves, {"p": loss}, names)
     truth = every_path(P, stationary(chain).probability.values, reward, length)
     result = windowed(chain, Reward(split), length)
-    assert [result["mean"].item(), result.variance.item(), result.nothing.item()] == pytest.approx(
-        truth, abs=1e-12
-    )
+    assert [result["mean"].item(), result.variance.item(), result.nothing.item()] == pytest.approx(truth, abs=1e-12)
 
 
 @given(st.floats(0.01, 0.99), st.integers(1, 400))
@@ -129,10 +127,7 @@ def test_fairness_over_windows_as_printed(column: int, length: int) -> None:
 
 @given(st.floats(0.01, 0.45), st.integers(1, 60))
 def test_mean_is_the_goodput(loss: float, length: int) -> None:
-    for model in (
-        SubPacketFull(loss=loss),
-        SubPacketExact(loss=loss, retransmission_loss=0.1, base_timeout=3),
-    ):
+    for model in (SubPacketFull(loss=loss), SubPacketExact(loss=loss, retransmission_loss=0.1, base_timeout=3)):
         result = windowed(model, model.delivered(), length)
         goodput = model.observe(stationary(model.chain())).goodput.item()
         assert result["mean"].item() == pytest.approx(length * goodput, rel=1e-11)
@@ -148,9 +143,7 @@ def test_one_epoch_without_a_delivery() -> None:
 
 
 def test_a_held_state_earns_in_every_epoch_if_the_reward_is_by_state() -> None:
-    chain = MarkovChain(
-        {("a", "b"): p, ("b", "a"): sympy.Integer(1)}, {"p": 0.5}, holding={"b": sympy.Integer(3)}
-    )
+    chain = MarkovChain({("a", "b"): p, ("b", "a"): sympy.Integer(1)}, {"p": 0.5}, holding={"b": sympy.Integer(3)})
     share = stationary(chain).probability.sel(state="b").item()
     assert windowed(chain, {"b": 1}, 7)["mean"].item() == pytest.approx(7 * share)
 
@@ -209,9 +202,7 @@ def test_units_and_dimensions() -> None:
 
 @pytest.mark.parametrize("length", [0, -1, 2.5, 10**7])
 def test_lengths_are_whole(length: Any) -> None:
-    with pytest.raises(
-        DomainError, match=r"length must be a whole number of epochs in \[1, 1,000,000\], got"
-    ):
+    with pytest.raises(DomainError, match=r"length must be a whole number of epochs in \[1, 1,000,000\], got"):
         windowed(SubPacketFull(loss=0.1), {"S2": 1}, length)
 
 

@@ -114,9 +114,7 @@ def test_laws_are_compared_by_total_variation(runs: xr.Dataset) -> None:
     same = compare(xr.DataArray(law, dims="state"), runs, "sends_per_epoch")
     assert same.verdict.item() == "agrees" and same.sizes["packets"] == 4
     np.testing.assert_allclose(same.gap, 0, atol=1e-12)
-    shifted = compare(
-        xr.DataArray(law + np.array([0.3, 0, 0, -0.3]), dims="packets"), runs, "sends_per_epoch"
-    )
+    shifted = compare(xr.DataArray(law + np.array([0.3, 0, 0, -0.3]), dims="packets"), runs, "sends_per_epoch")
     assert shifted.verdict.item() == "differs"
     assert shifted.effect.item() == pytest.approx(0.3, abs=0.02)
 
@@ -176,31 +174,16 @@ def test_a_result_is_drawn_and_put_into_words_also_from_a_file(runs: xr.Dataset,
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (
-            lambda r: compare(0.1, r.isel(replication=0), "loss_rate"),
-            "runs must be a Dataset with the dimension",
-        ),
-        (
-            lambda r: compare(0.1, r, "los_rate"),
-            "one of goodput, jain, sends_per_epoch, timeouts, .*got 'los_rate'",
-        ),
-        (
-            lambda r: compare(0.1, r, "loss_rate", tolerance=0.0),
-            "tolerance must be a finite number > 0, got 0.0",
-        ),
+        (lambda r: compare(0.1, r.isel(replication=0), "loss_rate"), "runs must be a Dataset with the dimension"),
+        (lambda r: compare(0.1, r, "los_rate"), "one of goodput, jain, sends_per_epoch, timeouts, .*got 'los_rate'"),
+        (lambda r: compare(0.1, r, "loss_rate", tolerance=0.0), "tolerance must be a finite number > 0, got 0.0"),
         (lambda r: compare(object(), r, "loss_rate"), "prediction must be numbers"),
-        (
-            lambda r: compare(0.1, r, "sends_per_epoch"),
-            "a probability for each number of packets, got a number",
-        ),
+        (lambda r: compare(0.1, r, "sends_per_epoch"), "a probability for each number of packets, got a number"),
         (
             lambda r: compare(xr.DataArray([0.5, 0.4], dims="packets"), r, "sends_per_epoch"),
             "sum to 1, got a sum of 0.9",
         ),
-        (
-            lambda r: compare(xr.DataArray([0.1, 0.2], dims="loss"), r, "loss_rate"),
-            "got the dimension loss too",
-        ),
+        (lambda r: compare(xr.DataArray([0.1, 0.2], dims="loss"), r, "loss_rate"), "got the dimension loss too"),
         (
             lambda r: compare(xr.DataArray([1.0], {"flow": [9]}, "flow"), r, "goodput_rate"),
             r"the same values of flow as the runs, got \[9\]",
@@ -259,9 +242,7 @@ def test_the_tail_of_a_longer_law_is_added_up(runs: xr.Dataset) -> None:
         np.testing.assert_allclose(longer.effect, expected.effect, rtol=1e-12)
     each = xr.DataArray(law, dims="state") * xr.ones_like(runs.loss_rate)
     np.testing.assert_allclose(compare(each, runs, "sends_per_epoch").predicted, folded, rtol=1e-12)
-    with pytest.raises(
-        DomainError, match=r"got 11; give those of 0, 1, 2, .* the last one the sum of 7 and more"
-    ):
+    with pytest.raises(DomainError, match=r"got 11; give those of 0, 1, 2, .* the last one the sum of 7 and more"):
         compare(xr.DataArray(law, {"state": [f"b{i}" for i in range(11)]}, "state"), runs, "sends_per_epoch")
 
 

@@ -24,10 +24,7 @@ def _comparisons() -> list[tuple[str, Any, float]]:
     """Module, comparison, and the work of all its runs that are known beforehand."""
     crowd, ns2 = replace(fig9(True), flows=(20, 50)), PacketsVsNs2(seeds=3)
     alone = sum(crowd.scenario("drop-tail", n).work for n in crowd.flows) * crowd.replications
-    return [
-        ("sub_packet", crowd, alone),
-        ("packets_vs_ns2", ns2, 3 * sum(ns2.scenario(case).work for case in CASES)),
-    ]
+    return [("sub_packet", crowd, alone), ("packets_vs_ns2", ns2, 3 * sum(ns2.scenario(case).work for case in CASES))]
 
 
 @pytest.mark.parametrize("index", [0, 1], ids=["sub_packet", "packets_vs_ns2"])
@@ -69,9 +66,7 @@ def _fluid(name: str, **settings: Any) -> Comparison:
     return comparison
 
 
-@pytest.mark.parametrize(
-    ("name", "settings"), CASES_TOO_MUCH, ids=lambda x: x if isinstance(x, str) else next(iter(x))
-)
+@pytest.mark.parametrize(("name", "settings"), CASES_TOO_MUCH, ids=lambda x: x if isinstance(x, str) else next(iter(x)))
 def test_a_fluid_comparison_is_refused_before_anything_runs(
     name: str, settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -86,9 +81,7 @@ def test_a_fluid_comparison_is_refused_before_anything_runs(
 
 
 @pytest.mark.parametrize("name", TOO_MUCH)
-def test_the_bound_of_a_fluid_comparison_is_the_environments(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_bound_of_a_fluid_comparison_is_the_environments(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TCPDYNAMICS_MAX_WORK", "1e6")
     with pytest.raises(LimitError, match=r"at most 1e\+06 are allowed"):
         _fluid(name, **_fluid(name).quick).run()

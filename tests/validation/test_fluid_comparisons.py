@@ -26,9 +26,7 @@ from tcpdynamics.validation.fluid import Crowd, SampledWindow
 # -- measuring -----------------------------------------------------------------------------------------------
 
 
-@given(
-    st.floats(-1, 0.3), st.floats(0.3, 5), st.floats(0.5, 3), st.floats(0, 4), st.floats(0.05, 1), st.floats(0, 6)
-)  # fmt: skip
+@given(st.floats(-1, 0.3), st.floats(0.3, 5), st.floats(0.5, 3), st.floats(0, 4), st.floats(0.05, 1), st.floats(0, 6))
 @settings(max_examples=60)
 def test_the_slowest_of_two_waves_is_found(
     rate: float, frequency: float, faster: float, other: float, weight: float, phase: float
@@ -49,9 +47,7 @@ def test_intervals_hold_the_true_root() -> None:
     delay = np.sort(np.random.default_rng(5).uniform(0.05, 1.1, 40))
     measured = measure(Crowd(epsilon=1.95, delay=delay).dde(), 30.0, 0.02)
     roots = lambertw(-1.95 * delay) / delay
-    off = np.abs(
-        -measured.decay.values + 1j * measured.frequency.values - (roots.real + 1j * np.abs(roots.imag))
-    )
+    off = np.abs(-measured.decay.values + 1j * measured.frequency.values - (roots.real + 1j * np.abs(roots.imag)))
     assert (off <= measured.error.values).all()
     assert (measured.error.values <= 2e-3 * np.abs(roots)).all()
 

@@ -111,15 +111,11 @@ def test_ten_cubic_flows_are_not_ruled_by_phase(rules):
 
 def test_linux_has_the_same_on_a_bottleneck_and_none_over_links():
     flows = Flows(3, rules="linux", rtt=(0.05, 0.1))
-    alike = [
-        Scenario((replace(flows, jitter=late),), Bottleneck(1e6, 20), **TIMES) for late in (None, 0.004, 0.0)
-    ]
+    alike = [Scenario((replace(flows, jitter=late),), Bottleneck(1e6, 20), **TIMES) for late in (None, 0.004, 0.0)]
     left_out, given, none = (case(one, plan(one, 1, TODAY)) for one in alike)
     assert left_out == given != none
     of_runs = [key_of(one) for one in alike]
     assert of_runs[0] == of_runs[1] != of_runs[2]
     over_links = [network("sack", "linux", 2, jitter=late) for late in (None, 0.0)]
-    assert case(over_links[0], plan(over_links[0], 1, TODAY)) == case(
-        over_links[1], plan(over_links[1], 1, TODAY)
-    )
+    assert case(over_links[0], plan(over_links[0], 1, TODAY)) == case(over_links[1], plan(over_links[1], 1, TODAY))
     assert key_of(over_links[0]) == key_of(over_links[1])

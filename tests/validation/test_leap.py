@@ -37,13 +37,7 @@ def sends(*drops, until=6.0, delayed_ack=0.0, leap=True, **flow):
 
     `drops`: ("data" or "ack", number from the first of data[, transmission]).
     """
-    options = {
-        "rules": "rfc",
-        "sender": "reno",
-        "handshake": False,
-        "min_rto": 0.5,
-        "initial_window": 4,
-    } | flow
+    options = {"rules": "rfc", "sender": "reno", "handshake": False, "min_rto": 0.5, "initial_window": 4} | flow
     first = 1 if options["handshake"] else 0
     chosen = [
         Drop(0, segment=first + number, transmission=which[0] if which else 1)
@@ -58,9 +52,7 @@ def sends(*drops, until=6.0, delayed_ack=0.0, leap=True, **flow):
     )  # fmt: skip
     result = simulate(scenario)
     segments = (result.send_segment.values - first).tolist()
-    return [
-        pair for pair in zip(segments, result.send_kind.values.tolist(), strict=True) if pair[0] >= 0
-    ], result
+    return [pair for pair in zip(segments, result.send_kind.values.tolist(), strict=True) if pair[0] >= 0], result
 
 
 ACKS_LOST = [("ack", n) for n in range(4)]
@@ -107,13 +99,7 @@ def test_the_leap_segment_is_repeated_with_doubled_timeouts(book):
 @EITHER
 def test_duplicates_acquit_the_acknowledgements(book):
     """Two duplicates are too few for a fast retransmission, but enough for no leap."""
-    more = {
-        "rules": book,
-        "limited_transmit": False,
-        "handshake": book == "ns2",
-        "initial_window": 3,
-        "segments": 10,
-    }
+    more = {"rules": book, "limited_transmit": False, "handshake": book == "ns2", "initial_window": 3, "segments": 10}
     sent, result = sends(("data", 0), **more)
     assert sent[3] == (0, TIMEOUT) and result.leaps.item() == 0 and result.timeouts.item() == 1
 
@@ -171,9 +157,7 @@ def crowds(draw):
     )  # fmt: skip
     flow = Flows(3, draw(st.sampled_from(SENDERS)), book, rtt=(0.05, 0.1), leap=True, **options)
     record = Record(sends=True, receives=True, windows=0.0)
-    return Scenario(
-        (flow,), link, 20.0, 0.0, seed=draw(st.integers(0, 99)), epoch=0.1, slice=5.0, record=record
-    )
+    return Scenario((flow,), link, 20.0, 0.0, seed=draw(st.integers(0, 99)), epoch=0.1, slice=5.0, record=record)
 
 
 def check_crowd(scenario):
@@ -249,9 +233,7 @@ def test_fewer_duplicates_at_the_same_loss(book, sender):
     def run(leap):
         flow = Flows(1000, sender, book, rtt=(0.1, 0.2), leap=leap, segments=100, delayed_ack=0.1)
         return simulate(
-            Scenario(
-                (flow,), Bottleneck(1e8, None, loss=0.15, ack_loss=0.15), 2000.0, 0.0, epoch=0.2, slice=500.0
-            )
+            Scenario((flow,), Bottleneck(1e8, None, loss=0.15, ack_loss=0.15), 2000.0, 0.0, epoch=0.2, slice=500.0)
         )
 
     plain, leaping = run(False), run(True)
@@ -300,14 +282,7 @@ def test_a_window_of_one_sends_and_receives_as_the_closed_forms_say(book, loss, 
             initial_rto=0.2, max_rto=0.4, max_backoff=2, initial_window=1, timestamps=True,
         )  # fmt: skip
         return simulate(
-            Scenario(
-                (flow,),
-                Bottleneck(1e9, None, loss=loss, ack_loss=ack_loss),
-                200.0,
-                0.0,
-                epoch=0.05,
-                slice=100.0,
-            )
+            Scenario((flow,), Bottleneck(1e9, None, loss=loss, ack_loss=ack_loss), 200.0, 0.0, epoch=0.05, slice=100.0)
         )
 
     def holds(values, expected):

@@ -43,9 +43,7 @@ CAPTURE = Path(__file__).with_name("linux_capture.json")
 
 
 def scenario(*flows: Flows, **link: object) -> Scenario:
-    return Scenario(
-        flows or (Flows(rtt=0.1),), Bottleneck(**({"rate": 1e6, "buffer": 8} | link)), 10.0, 0.0, epoch=1.0
-    )
+    return Scenario(flows or (Flows(rtt=0.1),), Bottleneck(**({"rate": 1e6, "buffer": 8} | link)), 10.0, 0.0, epoch=1.0)
 
 
 def lines(told: dict, tool: str, space: str) -> list[str]:
@@ -79,9 +77,7 @@ def test_a_packet_has_the_size_of_the_scenario() -> None:
 
 
 def test_senders_with_other_settings_have_hosts_of_their_own() -> None:
-    made = plan(
-        scenario(Flows(rtt=0.1), Flows(rtt=0.1, sender="newreno"), Flows(rtt=0.1, ecn=True)), 1, TODAY
-    )
+    made = plan(scenario(Flows(rtt=0.1), Flows(rtt=0.1, sender="newreno"), Flows(rtt=0.1, ecn=True)), 1, TODAY)
     assert [flow.hosts for flow in made.flows] == [("a0", "b0"), ("a1", "b1"), ("a2", "b2")]
     assert [made.spaces[f"a{i}"]["ipv4/tcp_sack"] for i in range(3)] == ["1", "0", "1"]
     assert [made.spaces[f"b{i}"]["ipv4/tcp_ecn"] for i in range(3)] == ["0", "0", "1"]
@@ -112,9 +108,7 @@ def test_a_discipline_stands_under_a_bucket_of_one_packet(name: str) -> None:
 def test_dualpi2_is_made_by_the_guest_where_tc_lacks_the_word() -> None:
     given = scenario(Flows(rtt=0.1, packet_size=1500))
     told = case(given, plan(given, 1, TODAY, disciplines={"bottleneck": "dualpi2 limit 100 any_ect"}))
-    assert lines(told, "tc", "r1") == [
-        "qdisc add dev d0 root handle 1: tbf rate 1000000bit burst 1501 limit 100000000"
-    ]
+    assert lines(told, "tc", "r1") == ["qdisc add dev d0 root handle 1: tbf rate 1000000bit burst 1501 limit 100000000"]
     (one,) = told["disciplines"]
     assert (one["space"], one["device"], one["kind"]) == ("r1", "d0", "dualpi2")
     found = dict(attributes(bytes.fromhex(one["options"])))
@@ -250,9 +244,7 @@ def test_without_a_kernel_there_is_a_sentence(tmp_path: Path, monkeypatch: pytes
     monkeypatch.delenv(kernel.FOLDER, raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert not installed()
-    with pytest.raises(
-        LinuxError, match=r"not built \(no kernel is made in .*\); run python -m .*linux build"
-    ):
+    with pytest.raises(LinuxError, match=r"not built \(no kernel is made in .*\); run python -m .*linux build"):
         run_linux(scenario())
     monkeypatch.setenv(kernel.FOLDER, "/nowhere")
     with pytest.raises(LinuxError, match=r"TCPDYNAMICS_LINUX names /nowhere, which holds no kernel"):
@@ -290,9 +282,7 @@ linux:
 """
 
 
-def test_a_build_is_told_resumed_and_put_in_place_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_build_is_told_resumed_and_put_in_place_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(build, "TOOLS", {"gcc": "gcc", "make": "make"})
     monkeypatch.delenv(kernel.FOLDER, raising=False)
@@ -344,10 +334,7 @@ def ended(folder: Path) -> bool:
 
 def test_a_guest_that_hangs_is_ended_with_its_last_words(false_kernel: Path) -> None:
     begun = time.monotonic()
-    with (
-        pytest.raises(LinuxError, match=r"longer than 0.5 s.*hello from the guest"),
-        guests.guest_folder() as folder,
-    ):
+    with pytest.raises(LinuxError, match=r"longer than 0.5 s.*hello from the guest"), guests.guest_folder() as folder:
         guests.boot(false_kernel, folder, 1, 0.5, 64, [], threading.Event())
     assert time.monotonic() - begun < 5 and ended(folder)
 
@@ -366,9 +353,7 @@ def test_nothing_is_left_of_a_guest_whose_parent_is_killed(false_kernel: Path) -
         "with guest_folder() as folder:\n"
         "    print(folder, flush=True); boot(Path(sys.argv[1]), folder, 1, 60, 64, [], threading.Event())\n"
     )
-    parent = subprocess.Popen(
-        [sys.executable, "-c", code, str(false_kernel)], stdout=subprocess.PIPE, text=True
-    )
+    parent = subprocess.Popen([sys.executable, "-c", code, str(false_kernel)], stdout=subprocess.PIPE, text=True)
     assert parent.stdout is not None
     folder = Path(parent.stdout.readline().strip())
     while len(alive(folder)) < 2:
@@ -417,8 +402,7 @@ def test_flows_over_several_routes_have_hosts_of_their_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("of_flow", "key"),
-    [({"acks": "duplicated"}, "flows.acks"), ({"max_rto": 5.0}, "flows.max_rto")],
+    ("of_flow", "key"), [({"acks": "duplicated"}, "flows.acks"), ({"max_rto": 5.0}, "flows.max_rto")]
 )
 def test_what_multipath_tcp_has_not_is_refused(of_flow: dict[str, Any], key: str) -> None:
     with pytest.raises(ScenarioError, match=key):
@@ -467,9 +451,7 @@ def test_a_queue_that_would_not_run_empty_is_refused() -> None:
     given = Scenario((Flows(20, rtt=0.1),), Bottleneck(8000, 400), 5.0, 1.0)
     assert case(given, plan(given, 1, OLD))["drain"] > 100e9
     given = Scenario((Flows(rtt=0.1, packet_size=1000, window_limit=64),), Bottleneck(8, 20), 5.0, 1.0)
-    with pytest.raises(
-        ScenarioError, match=r"links.buffer: what waits at the end may take 20,000 s to leave"
-    ):
+    with pytest.raises(ScenarioError, match=r"links.buffer: what waits at the end may take 20,000 s to leave"):
         case(given, plan(given, 1, OLD))
 
 
@@ -494,7 +476,5 @@ def test_switches_are_true_or_false() -> None:
 
 
 def test_a_threshold_for_which_tc_has_no_words_is_told_at_once() -> None:
-    with pytest.raises(
-        ScenarioError, match=r"with min_threshold = 0.1 tc has no words for a weight near 0.002"
-    ):
+    with pytest.raises(ScenarioError, match=r"with min_threshold = 0.1 tc has no words for a weight near 0.002"):
         red_burst(0.002, 0.1)

@@ -68,9 +68,7 @@ def test_shares_delays_and_intervals_are_possible(result: xr.Dataset) -> None:
     assert (result.verdict.drop_sel(cell=alone) != "no answer").all()
 
 
-def test_by_linuxs_rules_reno_and_cubic_and_most_queues_are_nearer_than_by_the_rfcs(
-    result: xr.Dataset,
-) -> None:
+def test_by_linuxs_rules_reno_and_cubic_and_most_queues_are_nearer_than_by_the_rfcs(result: xr.Dataset) -> None:
     agree = (result.verdict == "agrees").sum("quantity")
     for name in ("reno, two flows", "cubic, two flows", "RED", "CoDel"):
         assert int(agree.sel(cell=name, ours="simulator, Linux's rules")) >= int(
@@ -87,9 +85,7 @@ def test_queues_by_linuxs_rules_are_linuxs_in_all_quantities(result: xr.Dataset,
 def test_the_page_has_these_numbers(result: xr.Dataset) -> None:
     page = (Path(__file__).parents[2] / "docs/linux.md").read_text(encoding="utf-8")
     rows = re.findall(
-        r"^\| ([^|]+) \| ([\d.]+); ([\d.]+) %; (-?[\d.]+) \|",
-        page.partition("## Per control")[2],
-        re.MULTILINE,
+        r"^\| ([^|]+) \| ([\d.]+); ([\d.]+) %; (-?[\d.]+) \|", page.partition("## Per control")[2], re.MULTILINE
     )
     assert [row[0] for row in rows] == [one.label for one in cases()]
     linux = result["mean"].sel(sender="Linux")
@@ -111,14 +107,10 @@ def test_queueing_delay_by_round_trips_is_that_of_packets() -> None:
     for flow, rtt in enumerate((0.05, 0.0525)):
         sent, received = run.send_flow.values == flow, run.receive_flow.values == flow
         segments, counts = np.unique(run.send_segment.values[sent], return_counts=True)
-        times = dict(
-            zip(run.send_segment.values[sent].tolist(), run.send_time.values[sent].tolist(), strict=True)
-        )
+        times = dict(zip(run.send_segment.values[sent].tolist(), run.send_time.values[sent].tolist(), strict=True))
         once = set(segments[counts == 1].tolist())
         pairs = zip(
-            run.receive_segment.values[received].tolist(),
-            run.receive_time.values[received].tolist(),
-            strict=True,
+            run.receive_segment.values[received].tolist(), run.receive_time.values[received].tolist(), strict=True
         )
         waits += [t - times[k] - rtt / 2 - 1.2e-3 for k, t in pairs if k in once and t >= 15.0]
     delay = quantities(run, scenario)[2]
@@ -128,9 +120,7 @@ def test_queueing_delay_by_round_trips_is_that_of_packets() -> None:
 
 def test_words_and_figure_come_from_the_result(result: xr.Dataset) -> None:
     text = LinuxControls.paragraph(result)
-    assert (
-        all(one.label in text for one in cases()) and "nan" not in text and result.attrs["repeated"] in text
-    )
+    assert all(one.label in text for one in cases()) and "nan" not in text and result.attrs["repeated"] in text
     assert len(LinuxControls.figure(result).data) == 3 * (1 + len(OURS))
 
 

@@ -65,9 +65,7 @@ def told(scenario: Scenario) -> dict[str, Any]:
 def dumbbell(flow: dict[str, Any] | None = None, **rest: Any) -> Scenario:
     link = Bottleneck(**({"rate": 1e6, "buffer": 8} | rest.pop("link", {})))
     return Scenario(
-        (Flows(**({"rtt": 0.1} | (flow or {}))),),
-        link,
-        **({"duration": 9.0, "warm_up": 0.0, "epoch": 2.0} | rest),
+        (Flows(**({"rtt": 0.1} | (flow or {}))),), link, **({"duration": 9.0, "warm_up": 0.0, "epoch": 2.0} | rest)
     )
 
 

@@ -139,20 +139,7 @@ def test_transfers_end() -> None:
 
 @pytest.mark.parametrize(
     "control",
-    [
-        "cubic",
-        "bbr",
-        "westwood",
-        "scalable",
-        "highspeed",
-        "vegas",
-        "veno",
-        "htcp",
-        "hybla",
-        "illinois",
-        "bic",
-        "lp",
-    ],
+    ["cubic", "bbr", "westwood", "scalable", "highspeed", "vegas", "veno", "htcp", "hybla", "illinois", "bic", "lp"],
 )
 def test_every_control_fills_the_link(control: str) -> None:
     run = run_linux(scenario(FIVE, warm_up=5.0), controls=(control,))
@@ -195,9 +182,7 @@ def test_two_queues_coupled_by_marks(packets: dict[str, Any], control: str) -> N
     got, (classic, scalable), counts = run("dualpi2 limit 100 target 15ms step_thresh 1ms any_ect")
     share = got.goodput_rate.values / got.goodput_rate.values.sum()
     assert float(got.link_utilisation[0]) > 0.95 and 0.2 < share[0] < 0.8
-    assert (
-        0.0075 < classic < 0.03 and scalable < 0.005
-    )  # of a target of 15 ms; a step of 1 ms, and two packets
+    assert 0.0075 < classic < 0.03 and scalable < 0.005  # of a target of 15 ms; a step of 1 ms, and two packets
     assert int(got.dropped[1]) == 0 < counts["step_marks"] < counts["ecn_mark"] < counts["packets_in_l"]
     _, (classic, scalable), counts = run("dualpi2 limit 100")
     assert counts["packets_in_l"] == 0 and scalable == pytest.approx(classic, rel=0.5)
@@ -221,9 +206,7 @@ def test_two_ways_over_a_network() -> None:
         Link("s", "r1", 1e7, 0.001), Link("r1", "r2", 1e6, 0.02, 20), Link("r2", "d", 1e7, 0.001),
         Link("x", "r2", 1e7, 0.002), Link("r1", "y", 1e7, 0.002),
     )  # fmt: skip
-    flows = tuple(
-        Flows(source=a, target=b, packet_size=1000) for a, b in (("s", "d"), ("x", "d"), ("d", "y"))
-    )
+    flows = tuple(Flows(source=a, target=b, packet_size=1000) for a, b in (("s", "d"), ("x", "d"), ("d", "y")))
     run = run_linux(Scenario(flows, None, 20.0, 5.0, epoch=1.0, links=links))
     use = run.link_utilisation.sel(link=["r1->r2", "r2->r1"])
     assert ((use > 0.5) & (use < 1)).all()
@@ -245,9 +228,7 @@ def test_what_the_guest_said_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     monkeypatch.setattr(running, "PROGRAM", wrong)
     with pytest.raises(LinuxError, match=r"without a result; it said: .*so far.*ZeroDivisionError"):
         run_linux(scenario(FIVE))
-    wrong.write_text(
-        program.replace("spaces = make_network(case)", "say('so far')\n        while True: pass")
-    )
+    wrong.write_text(program.replace("spaces = make_network(case)", "say('so far')\n        while True: pass"))
     with pytest.raises(LinuxError, match=r"longer than 3 s.*so far"):
         run_linux(scenario(FIVE), timeout=3.0)
 

@@ -11,13 +11,7 @@ import xarray as xr
 from tcpdynamics.errors import DomainError, NoRecordError
 from tcpdynamics.validation.comparisons import LinuxSends
 from tcpdynamics.validation.comparisons.engines import stored
-from tcpdynamics.validation.comparisons.linux_sends import (
-    OURS,
-    SENDERS,
-    SWITCHED,
-    SWITCHES,
-    drawn,
-)
+from tcpdynamics.validation.comparisons.linux_sends import OURS, SENDERS, SWITCHED, SWITCHES, drawn
 from tcpdynamics.validation.comparisons.send_difference import Kind, Losses, Sends, difference
 from tcpdynamics.validation.linux import installed
 

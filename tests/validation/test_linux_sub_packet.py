@@ -55,9 +55,7 @@ def of_linux(result: xr.Dataset) -> xr.Dataset:
 def test_shares_are_shares_and_laws_sum_to_one(few: xr.Dataset) -> None:
     known = few["mean"].stack(case=("link", "sender")).dropna("case")
     np.testing.assert_allclose(known.sel(quantity=list(LAW)).sum("quantity"), 1.0, atol=5e-5)
-    np.testing.assert_allclose(
-        few.predicted.sum("packets", skipna=False).stack(x=[...]).dropna("x"), 1.0, atol=1e-9
-    )
+    np.testing.assert_allclose(few.predicted.sum("packets", skipna=False).stack(x=[...]).dropna("x"), 1.0, atol=1e-9)
     shares = known.sel(quantity=[name for name, unit in QUANTITIES.items() if unit == "1"])
     ends = 2e-4  # what a link carries may begin with a packet that was sent before
     assert (shares >= 0).all() and (shares <= 1.0 + ends).all()
@@ -83,9 +81,7 @@ def test_a_shorter_window_and_a_smaller_share_are_less_fair(few: xr.Dataset) -> 
     assert (mean.sel(quantity="Jain's index, 20 s") <= mean.sel(quantity="Jain's index, whole run")).all()
     loss = mean.sel(quantity="loss rate")
     assert (loss.sel(link=BUSY) > loss.sel(link="1 Mbit/s, 40 flows")).all()
-    pooled, alone = (
-        few["mean"].sel(quantity=name) for name in ("longest hang of four flows, median", HANGS[2])
-    )
+    pooled, alone = (few["mean"].sel(quantity=name) for name in ("longest hang of four flows, median", HANGS[2]))
     assert (pooled <= alone).where(np.isfinite(pooled), True).all()
 
 
@@ -172,11 +168,7 @@ def test_each_claim_is_decided_by_the_ledgers_range(few: xr.Dataset) -> None:
 
 def test_words_and_figures_come_from_the_result(few: xr.Dataset) -> None:
     text = LinuxSubPacket.paragraph(few)
-    assert (
-        str(stored(RECORD)["kernel"]) in text
-        and "gateway, SFQ, priority: simulator" in text
-        and "nan" not in text
-    )
+    assert str(stored(RECORD)["kernel"]) in text and "gateway, SFQ, priority: simulator" in text and "nan" not in text
     assert len(crowded_figures.goodputs(few).data) == len(SENDERS) + 1  # one panel here
     assert len(crowded_figures.laws(few).data) == 6 * (len(CHAINS) + len(SENDERS))
     assert len(crowded_figures.distances(few).data) >= len(CHAINS) * len(SENDERS)
@@ -189,9 +181,7 @@ def test_jitter_of_linux_is_that_of_acknowledgements() -> None:
     made = plan(LINKS[BUSY].scenario({}), 1, TODAY)
     assert sum("netem delay 102000.0us 2000.0us" in line for wire in made.wires for line in wire.lines) == 1
     late = Scenario((Flows(2, jitter=0.005, rtt=0.1, packet_size=500),), Bottleneck(1e6, 50))
-    with pytest.raises(
-        ScenarioError, match=r"flows.jitter.*at most the sending time of a packet, 0.004 s, got 0.005"
-    ):
+    with pytest.raises(ScenarioError, match=r"flows.jitter.*at most the sending time of a packet, 0.004 s, got 0.005"):
         plan(late, 1, TODAY)
 
 

@@ -11,14 +11,7 @@ from tcpdynamics.errors import DomainError
 from tcpdynamics.models import SubPacketExact, collapse_threshold
 from tcpdynamics.validation.comparisons import LockOut, RetransmissionPriorityVsPackets
 from tcpdynamics.validation.comparisons.comparison import TOLERANCE
-from tcpdynamics.validation.comparisons.lock_out import (
-    CHAINS,
-    INDEPENDENT,
-    NS2,
-    ONE_LOSS,
-    PAPER,
-    TWO_LOSSES,
-)
+from tcpdynamics.validation.comparisons.lock_out import CHAINS, INDEPENDENT, NS2, ONE_LOSS, PAPER, TWO_LOSSES
 from tcpdynamics.validation.comparisons.retransmission_priority import NONE, SHARED, SPLIT
 from tcpdynamics.validation.ns2 import installed
 
@@ -131,9 +124,7 @@ def test_what_cannot_be_compared_is_refused(kind: Any, settings: dict[str, Any],
         (0.2939, 0.0, 0.6798, 0.0505),
     ],
 )
-def test_the_chain_with_two_losses_by_playing_the_rules(
-    p: float, p_r: float, idle: float, nothing: float
-) -> None:
+def test_the_chain_with_two_losses_by_playing_the_rules(p: float, p_r: float, idle: float, nothing: float) -> None:
     """One chain (W = 6, K = 5, three successes), by a sender that follows the rules packet by packet.
 
     Within 4 standard errors over independent senders.

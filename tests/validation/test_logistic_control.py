@@ -12,16 +12,7 @@ from tcpdynamics.errors import ScenarioError
 from tcpdynamics.models import LogisticAckClocked, LotkaVolterraLink, LotkaVolterraThroughput, per_flow
 from tcpdynamics.solvers.equations import compile_system
 from tcpdynamics.solvers.programs.straightline import Builder, run
-from tcpdynamics.validation.packet import (
-    Bottleneck,
-    Flows,
-    Link,
-    Record,
-    Scenario,
-    print_law,
-    replicate,
-    simulate,
-)
+from tcpdynamics.validation.packet import Bottleneck, Flows, Link, Record, Scenario, print_law, replicate, simulate
 from tcpdynamics.validation.packet.kernel import records as k
 from tcpdynamics.validation.packet.kernel.windows import logistic
 from tcpdynamics.validation.packet.kernel.windows.logistic_law import next_window
@@ -55,11 +46,7 @@ def test_the_printed_law_is_the_models_now():
 
 
 @settings(deadline=None)
-@given(
-    st.tuples(
-        st.floats(1.0, 1e6), st.floats(1e-3, 10.0), st.floats(0.0, 1.0), sizes, sizes, st.floats(1e-3, 10.0)
-    )
-)
+@given(st.tuples(st.floats(1.0, 1e6), st.floats(1e-3, 10.0), st.floats(0.0, 1.0), sizes, sizes, st.floats(1e-3, 10.0)))
 def test_the_packets_law_is_the_models_right_hand_side_bit_for_bit(values):
     program = compile_system(LogisticAckClocked(base_rtt=1.0).ack_map()).rhs
     point = dict(zip(print_law.INPUTS, values, strict=True))
@@ -76,22 +63,11 @@ def apply(flows):
 
 
 @settings(deadline=None)
-@given(
-    st.floats(1.0, 1e4), st.floats(0.1, 4.0), st.floats(0.0, 1.0), st.floats(1e4, 1e9), st.floats(0.0, 1.0)
-)
+@given(st.floats(1.0, 1e4), st.floats(0.1, 4.0), st.floats(0.0, 1.0), st.floats(1e4, 1e9), st.floats(0.0, 1.0))
 def test_the_hook_applies_that_law_to_what_was_measured(w, epsilon, gamma, K, share):
     flows = np.zeros(1, k.FLOW)
     f = flows.view(np.recarray)[0]
-    f.cwnd, f.p0, f.p1, f.p2, f.packet_size, f.window, f.rtt, f.una = (
-        w,
-        epsilon,
-        gamma,
-        K,
-        1000,
-        10**6,
-        0.1,
-        5,
-    )
+    f.cwnd, f.p0, f.p1, f.p2, f.packet_size, f.window, f.rtt, f.una = (w, epsilon, gamma, K, 1000, 10**6, 0.1, 5)
     others = share * K / 8000
     f.x2, f.x3 = 5.0, others  # news that segment 4 carried
     apply(flows)
@@ -193,16 +169,12 @@ def test_errors_have_the_stated_spread():
     """dN/dA = gamma for one flow beside a steady one: windows swing by gamma times the error of A, held for a time."""
     flow = controlled(epsilon=30.0, gamma=0.5, interval=4.0, error=0.1)
     udp = Flows(sender="cbr", rtt=0.1, rate=40 * MBIT, packet_size=1000)
-    result = simulate(
-        path((flow, udp), rate=80 * MBIT, buffer=3000, duration=400.0, record=Record(windows=0.1))
-    )
+    result = simulate(path((flow, udp), rate=80 * MBIT, buffer=3000, duration=400.0, record=Record(windows=0.1)))
     own = (result.window_flow.values == 0) & (result.window_time.values > 10.0)
     windows = result.window_cwnd.values[own]
     capacity = 80 * MBIT / 8000
     levels = windows / (capacity * float(result.base_rtt[0])) - 1.0  # -gamma (K - A)/K; epsilon is large
-    assert (
-        abs(levels.std() / (0.5 * 0.5 * 0.1) - 1.0) < 0.15
-    )  # 1000 independent errors, each seen after its rise
+    assert abs(levels.std() / (0.5 * 0.5 * 0.1) - 1.0) < 0.15  # 1000 independent errors, each seen after its rise
 
 
 def test_a_timeout_makes_measurements_void():
@@ -234,9 +206,7 @@ def test_a_timeout_makes_measurements_void():
 def test_any_parameters_keep_the_windows_bounds(parameters, count, buffer, sender, book):
     flow = Flows(count, sender, book, control="logistic", parameters=parameters, rtt=0.05, window_limit=50)
     udp = Flows(sender="poisson", rate=2e5, rtt=0.05)
-    scenario = path(
-        (flow, udp), rate=MBIT, buffer=buffer, duration=3.0, warm_up=0.5, record=Record(windows=0)
-    )
+    scenario = path((flow, udp), rate=MBIT, buffer=buffer, duration=3.0, warm_up=0.5, record=Record(windows=0))
     result = simulate(scenario)  # which checks that packets are conserved
     own = result.window_flow.values < count
     assert (result.window_cwnd.values[own] >= 1.0).all()

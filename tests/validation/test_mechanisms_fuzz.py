@@ -34,14 +34,7 @@ def _value(draw, parameter):
     """A legal value of a parameter, its ends and usual sizes among them."""
     low, high = parameter.low, parameter.high
     value = draw(
-        some(
-            [
-                parameter.default,
-                low,
-                min(high, 10.0 * parameter.default + 1.0),
-                0.5 * (low + parameter.default),
-            ]
-        )
+        some([parameter.default, low, min(high, 10.0 * parameter.default + 1.0), 0.5 * (low + parameter.default)])
     )
     return int(min(max(round(value), math.ceil(low)), high)) if parameter.whole else float(value)
 
@@ -223,22 +216,11 @@ def check_one(table):
 
 
 #: A refusal names the key of one of these.
-NAMES = (
-    "flows",
-    "links",
-    "bottleneck",
-    "record",
-    "clock",
-    "warm_up",
-    "duration",
-    "slice",
-    "epoch",
-    "topology",
-)
+NAMES = ("flows", "links", "bottleneck", "record", "clock", "warm_up", "duration", "slice", "epoch", "topology")
 FUZZ = {
     "deadline": None,
     "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
-}  # fmt: skip
+}
 
 
 @settings(max_examples=60, derandomize=True, **FUZZ)

@@ -29,10 +29,7 @@ def network(delays=(0.02, 0.02), rate=1e6, buffer=20, loss=0.0, ack_loss=0.0):
     """Host s, host d, and a route over a, b, ... for each delay [s]."""
     links = []
     for name, delay in zip(NAMES, delays, strict=False):
-        links += [
-            Link("s", name, None, 0.001),
-            Link(name, "d", rate, delay, buffer, loss=loss, ack_loss=ack_loss),
-        ]
+        links += [Link("s", name, None, 0.001), Link(name, "d", rate, delay, buffer, loss=loss, ack_loss=ack_loss)]
     return tuple(links)
 
 
@@ -213,11 +210,9 @@ ROUTES = [["s", "a", "d"], ["s", "b", "d"]]
         ({"routes": ROUTES, "sender": "reno"}, "flows.routes is for sender"),
         ({"acks": "duplicated", "sender": "reno", "source": "s", "target": "d"}, "flows.acks is for sender"),
     ],
-)  # fmt: skip
+)
 def test_refusals_name_the_key(flows, words):
-    with pytest.raises(
-        ScenarioError, match=words.replace("(", r"\(").replace(")", r"\)").replace(".", r"\.")
-    ):
+    with pytest.raises(ScenarioError, match=words.replace("(", r"\(").replace(")", r"\)").replace(".", r"\.")):
         parse_scenario(BASE | {"flows": [{"sender": "mtcp"} | flows]})
 
 

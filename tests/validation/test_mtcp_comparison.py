@@ -53,10 +53,7 @@ def test_one_way_times_are_off_by_a_constant_and_timeouts_right(result):
     nearest = abs(result.offset - result.offset_possible).min("beginning")
     assert float(nearest.max()) < 1e-4
     assert float(abs(result.rto_gap).max()) < 1e-3
-    assert (
-        float(result.needless.sel(scheme="immediate")) > 1
-        and float(result.needless.sel(scheme="duplicated")) == 0
-    )
+    assert float(result.needless.sel(scheme="immediate")) > 1 and float(result.needless.sel(scheme="duplicated")) == 0
 
 
 def test_words_and_figure(result):

@@ -109,9 +109,7 @@ def cases(draw: st.DrawFn, sender: str) -> Case:
 @pytest.mark.parametrize("delayed_ack", [0.0, 0.1])
 def test_each_single_loss_of_the_first_packets(ns, sender, handshake, limited_transmit, delayed_ack):
     for packet in (0, 1, 2, 4, 9, 23):
-        case = Case(
-            sender, (packet,), handshake=handshake, limited_transmit=limited_transmit, delayed_ack=delayed_ack
-        )
+        case = Case(sender, (packet,), handshake=handshake, limited_transmit=limited_transmit, delayed_ack=delayed_ack)
         compare(case)
 
 
@@ -255,9 +253,7 @@ def test_many_flows_in_step_are_as_in_ns2_by_default(ns):
 
 def test_the_first_difference_is_named():
     def sent(*rows):
-        return xr.Dataset(
-            {"send_time": ("send", [r[0] for r in rows]), "send_segment": ("send", [r[1] for r in rows])}
-        )
+        return xr.Dataset({"send_time": ("send", [r[0] for r in rows]), "send_segment": ("send", [r[1] for r in rows])})
 
     same = sent((0.0, 0), (0.5, 1))
     assert difference(same, same) == ""
@@ -268,9 +264,7 @@ def test_the_first_difference_is_named():
 @pytest.mark.parametrize("sender", ["tahoe", "reno", "newreno", "sack"])
 def test_duplicates_of_the_last_acknowledgement_resend_nothing(sender: Any) -> None:
     """A timer shorter than the round trip resends a segment that arrives; its duplicates ask for none that follows."""
-    flow = Flows(
-        sender=sender, rtt=0.4, segments=1, handshake=False, min_rto=0.0, max_rto=0.05, initial_rto=0.05
-    )
+    flow = Flows(sender=sender, rtt=0.4, segments=1, handshake=False, min_rto=0.0, max_rto=0.05, initial_rto=0.05)
     scenario = Scenario((flow,), Bottleneck(2e6, 8), 20.0, 0.0, epoch=0.01, record=Record(sends=True))
     ours, theirs = simulate(scenario), run_ns2(scenario)
     np.testing.assert_array_equal(ours.send_segment.values, 0)

@@ -133,16 +133,14 @@ def flows(draw, ends):
 def scenarios(draw):
     run = {"duration": draw(st.floats(1.0, 1e3)), "warm_up": 0.5, "name": draw(names)}
     if draw(st.booleans()):
-        link = Bottleneck(
-            draw(st.floats(1.0, 1e7)), draw(st.none() | st.integers(2, 10**7)), draw(st.floats(0.0, 0.9))
-        )
+        link = Bottleneck(draw(st.floats(1.0, 1e7)), draw(st.none() | st.integers(2, 10**7)), draw(st.floats(0.0, 0.9)))
         return Scenario((draw(flows({"rtt": draw(st.floats(1e-6, 1e3))})),), link, **run)
     nodes = [draw(names) for _ in range(draw(st.integers(2, 4)))]
     size = draw(st.sampled_from([{}, {"buffer": 5}, {"buffer_bytes": 3000}, {"buffer_bytes": 10**10}]))
     links = tuple(
         Link(a, b, draw(st.none() | st.floats(1.0, 1e7)), draw(times) + 1e-3, loss=draw(st.floats(0.0, 0.9)), **size)
         for a, b in itertools.pairwise(nodes)
-    )  # fmt: skip
+    )
     chosen = (Drop(link=links[0].name, packet=draw(st.integers(0, 10**15))),) if draw(st.booleans()) else ()
     group = draw(flows({"source": nodes[0], "target": nodes[-1]}))
     return Scenario((group,), None, links=links, drops=chosen, nodes=tuple(nodes), **run)
@@ -183,13 +181,7 @@ def hostile(name: str) -> Scenario:
     return good
 
 
-ENEMIES = (
-    "a\nexec touch PWNED\n#",
-    "a\rexec touch PWNED\r#",
-    "[exec touch PWNED]",
-    "a;exec touch PWNED",
-    "\\\n}",
-)
+ENEMIES = ("a\nexec touch PWNED\n#", "a\rexec touch PWNED\r#", "[exec touch PWNED]", "a;exec touch PWNED", "\\\n}")
 
 
 @pytest.mark.parametrize("name", ENEMIES)
@@ -250,10 +242,7 @@ def test_what_ns2_says_is_bounded(tmp_path, monkeypatch):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux bounds the files of another process")
 def test_what_ns2_writes_is_bounded(tmp_path, monkeypatch):
-    program(
-        tmp_path,
-        "file = open('trace', 'w')\nwhile True: file.write('x' * 65536)",
-    )
+    program(tmp_path, "file = open('trace', 'w')\nwhile True: file.write('x' * 65536)")
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(running, "MAX_OUTPUT", 1_000_000)
     with pytest.raises(Ns2Error):

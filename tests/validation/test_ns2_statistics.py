@@ -90,9 +90,7 @@ def test_all_cases_at_full_length():
     assert int((result["verdict"] == "differs").sum()) < 6
 
 
-@pytest.mark.parametrize(
-    ("agree", "fits"), [(36, True), (35, True), (34, True), (33, False), (31, False), (0, False)]
-)
+@pytest.mark.parametrize(("agree", "fits"), [(36, True), (35, True), (34, True), (33, False), (31, False), (0, False)])
 def test_chance_is_named_only_where_it_explains_the_count(agree, fits):
     text = conclusion(agree, 36, 0.99)
     assert text.startswith(f"{agree} of 36 agree; ")

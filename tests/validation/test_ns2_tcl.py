@@ -15,9 +15,7 @@ PATH = (Link("s", "r1", 1e7, 0.001), Link("r1", "r2", 1e6, 0.01, 10), Link("r2",
 def single(links=PATH, drops=(), duration=30.0, **options) -> Scenario:
     """One flow of 1000-byte packets over s - r1 - r2 - d."""
     flow = Flows(**{"source": "s", "target": "d", "packet_size": 1000, "segments": 20, **options})
-    return Scenario(
-        (flow,), None, duration, 0.0, epoch=1.0, links=links, drops=drops, record=Record(sends=True)
-    )
+    return Scenario((flow,), None, duration, 0.0, epoch=1.0, links=links, drops=drops, record=Record(sends=True))
 
 
 def sends(scenario: Scenario) -> list[tuple[float, int]]:
@@ -192,11 +190,7 @@ def test_a_full_queue_in_packets_and_in_bytes(ns):
     """A burst of eight on a link that holds one in transmission and two waiting: five are lost."""
     burst = {"handshake": False, "initial_window": 8, "segments": 8, "duration": 0.1}
     for limit in ({"buffer": 3}, {"buffer_bytes": 2001}):
-        links = (
-            Link("s", "r1", 1e9, 0.001),
-            Link("r1", "r2", 1e6, 0.01, **limit),
-            Link("r2", "d", 1e9, 0.001),
-        )
+        links = (Link("s", "r1", 1e9, 0.001), Link("r1", "r2", 1e6, 0.01, **limit), Link("r2", "d", 1e9, 0.001))
         assert run_ns2(single(links, **burst)).dropped.item() == 5
 
 

@@ -6,14 +6,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from tcpdynamics.validation.packet import (
-    Bottleneck,
-    Flows,
-    Scenario,
-    load_scenario,
-    ready_scenarios,
-    simulate,
-)
+from tcpdynamics.validation.packet import Bottleneck, Flows, Scenario, load_scenario, ready_scenarios, simulate
 from tcpdynamics.validation.packet.measures import measure
 
 LINK = Bottleneck(100e6, 800)

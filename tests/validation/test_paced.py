@@ -91,9 +91,7 @@ def test_steps_are_read_from_a_file():
 
 
 def test_fixed_bursts_are_as_long_as_they_should_be():
-    flow = Flows(
-        sender="cbr", rate=8e4, packet_size=100, on_time=0.5, off_time=1.5, on_off="fixed", start=1.0
-    )
+    flow = Flows(sender="cbr", rate=8e4, packet_size=100, on_time=0.5, off_time=1.5, on_off="fixed", start=1.0)
     times = simulate(
         Scenario((flow,), Bottleneck(1e6), 8.9, 0.0, epoch=1.0, record=Record(sends=True))
     ).send_time.values

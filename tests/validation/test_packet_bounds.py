@@ -22,9 +22,7 @@ def row(links: int, duration: float) -> Scenario:
 
 def test_packets_count_once_for_each_link():
     row(10, 1000.0)
-    with pytest.raises(
-        ScenarioError, match=r"packets over up to 20000 hops need about .* operations, at most 1e\+13"
-    ):
+    with pytest.raises(ScenarioError, match=r"packets over up to 20000 hops need about .* operations, at most 1e\+13"):
         row(10_000, 1000.0)
 
 
@@ -52,9 +50,7 @@ def test_the_bounds_can_be_set(monkeypatch):
 
 
 def test_work_and_memory_grow_with_what_they_are_of():
-    small = Scenario(
-        (Flows(source="n0", target="n1"),), links=topologies.star(3), duration=100.0, warm_up=10.0
-    )
+    small = Scenario((Flows(source="n0", target="n1"),), links=topologies.star(3), duration=100.0, warm_up=10.0)
     for change in (
         {"duration": 1000.0},
         {"flows": (Flows(20, source="n0", target="n1"),)},
@@ -68,13 +64,9 @@ def test_work_and_memory_grow_with_what_they_are_of():
 def test_pairs_of_a_star_are_bounded(monkeypatch):
     names = tuple(f"n{i}" for i in range(3000))
     with pytest.raises(ScenarioError, match="3000 x 3000 pairs"):
-        Scenario(
-            (Flows(source=names, target=names),), links=topologies.star(3000), duration=10.0, warm_up=1.0
-        )
+        Scenario((Flows(source=names, target=names),), links=topologies.star(3000), duration=10.0, warm_up=1.0)
     some = names[:50]
-    scenario = Scenario(
-        (Flows(source=some, target=some),), links=topologies.star(3000), duration=10.0, warm_up=1.0
-    )
+    scenario = Scenario((Flows(source=some, target=some),), links=topologies.star(3000), duration=10.0, warm_up=1.0)
     assert len(scenario.routes_of(scenario.flows[0])) == 50 * 49
     # Of many groups with other pairs each, together.
     monkeypatch.setattr(described, "MAX_WAYS", 10_000)
@@ -91,9 +83,7 @@ def test_hosts_cost_no_search(monkeypatch):
         assert routes.shortest(f"s{i}", f"d{i}") == (f"s{i}", "r1", "r2", f"d{i}")
     assert routes._reached <= 2
     monkeypatch.setattr(ways, "MAX_REACHED", 1000)
-    chain = Routes(
-        [way for i in range(60) for way in (Link(f"n{i}", f"n{i + 1}"), Link(f"n{i + 1}", f"n{i}"))]
-    )
+    chain = Routes([way for i in range(60) for way in (Link(f"n{i}", f"n{i + 1}"), Link(f"n{i + 1}", f"n{i}"))])
     with pytest.raises(ScenarioError, match="more than 1,000 nodes"):
         for i in range(60):
             chain.shortest(f"n{i}", f"n{60 - i if i != 30 else 0}")

@@ -43,13 +43,7 @@ def alone(control, until=5.0):
     flow = Flows(rtt=0.1, rules="rfc", control=control, window_limit=1000, initial_window=2)
     return simulate(
         Scenario(
-            (flow,),
-            Bottleneck(1e9),
-            duration=until,
-            warm_up=0.0,
-            epoch=0.1,
-            slice=until,
-            record=Record(windows=0.0),
+            (flow,), Bottleneck(1e9), duration=until, warm_up=0.0, epoch=0.1, slice=until, record=Record(windows=0.0)
         )
     )
 
@@ -138,9 +132,7 @@ def test_a_rule_sees_its_flow():
         f.x7 = f.srtt
         f.cwnd = f.p0
 
-    flow = Flows(
-        rtt=0.1, rules="rfc", control="spy", parameters=(4.0,), window_limit=9, initial_window=4, segments=40
-    )
+    flow = Flows(rtt=0.1, rules="rfc", control="spy", parameters=(4.0,), window_limit=9, initial_window=4, segments=40)
     scenario = Scenario((flow,), Bottleneck(4e6), duration=3.0, warm_up=0.0, epoch=0.1)
     f = engine.execute(scenario, 1).sim.flows[0]
     # Forty segments, four per round trip of 101 ms, 1 ms apart: the last acknowledgement at 10 * 0.101 + 0.003.
@@ -159,8 +151,7 @@ def test_parameters_belong_to_the_group():
 
     eight = tuple(float(2**j) for j in range(8))
     groups = tuple(
-        Flows(rtt=0.1, control="constant", parameters=p, window_limit=500)
-        for p in ((3.0,), (7.0, 2.0), eight)
+        Flows(rtt=0.1, control="constant", parameters=p, window_limit=500) for p in ((3.0,), (7.0, 2.0), eight)
     )
     result = simulate(Scenario(groups, Bottleneck(1e9), duration=21.0, warm_up=1.0, epoch=0.1, slice=1.0))
     # A window per round trip of 0.1 s + 4 us of sending: 200 rounds, the last perhaps cut.

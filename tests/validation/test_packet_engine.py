@@ -137,14 +137,9 @@ def test_another_group_leaves_the_draws_of_the_others_alone():
 
 def test_seeds_differ_in_everything_random():
     def draws(seed):
-        scenario = dataclasses.replace(
-            CITY, flows=tuple(dataclasses.replace(g, count=50) for g in CITY.flows)
-        )
+        scenario = dataclasses.replace(CITY, flows=tuple(dataclasses.replace(g, count=50) for g in CITY.flows))
         flows = engine.build(scenario, seed).flows
-        return {
-            name: flows[name].copy()
-            for name in ("start", "limit", "phase", "jitter_key", "loss_key", "hold_key")
-        }
+        return {name: flows[name].copy() for name in ("start", "limit", "phase", "jitter_key", "loss_key", "hold_key")}
 
     one, two = draws(1), draws(2)
     for name in ("start", "jitter_key", "loss_key", "hold_key"):
@@ -246,8 +241,7 @@ def test_kinds_and_slices_add_up():
         # Whole epochs, from the one in which a flow starts to the one in which it finishes.
         whole = np.floor((scenario.duration - scenario.warm_up) / result["epoch"])
         first, last = (
-            (result[name].fillna(np.inf).clip(scenario.warm_up, scenario.duration) - scenario.warm_up)
-            / result["epoch"]
+            (result[name].fillna(np.inf).clip(scenario.warm_up, scenario.duration) - scenario.warm_up) / result["epoch"]
             for name in ("start", "finish")
         )
         last = np.minimum(np.ceil(last), whole)
@@ -379,9 +373,7 @@ def test_every_variable_has_a_unit_and_a_name():
         assert variable.attrs["units"] and variable.attrs["long_name"], name
     ran = json.loads(result.attrs["what_you_ran"])
     assert ran["flows"][0]["min_rto"] == 0.2 and "rules ns2" in ran["engine"]
-    assert parse_scenario(json.loads(result.attrs["scenario"])) == dataclasses.replace(
-        CITY, record=EVERYTHING
-    )
+    assert parse_scenario(json.loads(result.attrs["scenario"])) == dataclasses.replace(CITY, record=EVERYTHING)
 
 
 def test_a_stopped_run_keeps_finished_slices_only():
@@ -416,9 +408,7 @@ def test_a_transfer_finishes_when_its_last_segment_is_acknowledged(sender, book,
         Flows(1, sender, book, rtt=0.2, start=100.0),
         Flows(1, "cbr", book, rate=1e5, segments=10, start=1.0, rtt=0.1),
     )
-    scenario = Scenario(
-        flows, Bottleneck(1e6, 20, loss), 60.0, 0.0, epoch=0.1, record=Record(True, True, windows=0.0)
-    )
+    scenario = Scenario(flows, Bottleneck(1e6, 20, loss), 60.0, 0.0, epoch=0.1, record=Record(True, True, windows=0.0))
     result = simulate(scenario)
     run = engine.execute(scenario, scenario.seed)
     for flow in range(7):
@@ -475,10 +465,7 @@ def test_a_flow_without_an_acknowledgement_has_the_epoch_of_its_way():
 
 def test_losses_of_packets_from_before_are_no_share_of_those_that_came() -> None:
     """A backlog of the warm-up passes a lossy link while almost nothing new arrives."""
-    links = (
-        Link(source="a", target="b", rate=1e5),
-        Link(source="b", target="c", rate=1e6, loss=0.3),
-    )
+    links = (Link(source="a", target="b", rate=1e5), Link(source="b", target="c", rate=1e6, loss=0.3))
     flow = Flows(sender="cbr", rate=2e5, source="a", target="c", stop=10.05)
     result = simulate(Scenario((flow,), duration=20.0, warm_up=10.0, links=links))
     assert result.dropped.sum() > result.sent.sum()

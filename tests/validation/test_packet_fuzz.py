@@ -12,17 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
-from tcpdynamics.validation.packet import (
-    Bottleneck,
-    Drop,
-    Flows,
-    Link,
-    Record,
-    Scenario,
-    ScenarioError,
-    engine,
-    result,
-)
+from tcpdynamics.validation.packet import Bottleneck, Drop, Flows, Link, Record, Scenario, ScenarioError, engine, result
 
 #: Packets that a drawn scenario may send at most: what its duration is cut to.
 MOST_PACKETS = 200_000
@@ -79,11 +69,7 @@ def link(source, target, duplex):
 def flows(draw, names):
     """A group of flows of any kind; `names` are the nodes, empty for a bottleneck."""
     book = draw(some("ns2", "rfc", "linux"))
-    senders = (
-        ("newreno", "sack")
-        if book == "linux"
-        else ("tahoe", "reno", "newreno", "sack") * 3 + ("cbr", "poisson")
-    )
+    senders = ("newreno", "sack") if book == "linux" else ("tahoe", "reno", "newreno", "sack") * 3 + ("cbr", "poisson")
     sender = draw(some(*senders))
     window = draw(some(20, 1, 2, 3, 20, 64, 64))
     given = {
@@ -173,16 +159,12 @@ def scenarios(draw):
         # Infinitely fast links without delay, where a sender would go round without time passing.
         assert "round trip" in str(refused)
         reject()
-    rate = plain.packet_rate + sum(
-        group.count * (group.rate or 0.0) / 8 / group.packet_size for group in groups
-    )
+    rate = plain.packet_rate + sum(group.count * (group.rate or 0.0) / 8 / group.packet_size for group in groups)
     rate += sum(group.count / (group.initial_rto or 1.0) for group in groups)
     duration = min(draw(some(20.0, 60.0, 0.01, 5.0, 20.0, 60.0, 60.0, 20.0)), MOST_PACKETS / rate)
     duration = max(duration, 1e-3)
     warm_up = draw(some(0.0, 0.0, 0.3)) * duration
-    recording = draw(
-        some(Record(), Record(), Record(True, True, True, 0.0, 0.0), Record(windows=0.01, queues=0.01))
-    )
+    recording = draw(some(Record(), Record(), Record(True, True, True, 0.0, 0.0), Record(windows=0.01, queues=0.01)))
     return dataclasses.replace(
         plain,
         duration=duration,
@@ -193,9 +175,7 @@ def scenarios(draw):
         clock=draw(some("auto", "grid", "double")),
         record=recording,
         drops=tuple(
-            draw(st.lists(drops(plain.count, plain.link_names, bool(names)), max_size=4))
-            if draw(st.booleans())
-            else ()
+            draw(st.lists(drops(plain.count, plain.link_names, bool(names)), max_size=4)) if draw(st.booleans()) else ()
         ),
     )
 

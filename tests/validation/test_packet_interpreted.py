@@ -32,9 +32,7 @@ def on_loss(f, now):
 
 def crowd(sender, rules, **options):
     """Ten seconds of a bottleneck with losses of both kinds: some hundred packets."""
-    flow = Flows(
-        3, sender, rules, rtt=(0.05, 0.1), jitter=0.004, initial_window=4, start_spread=0.1, **options
-    )
+    flow = Flows(3, sender, rules, rtt=(0.05, 0.1), jitter=0.004, initial_window=4, start_spread=0.1, **options)
     return Scenario(
         (flow,),
         Bottleneck(1e5, 5, 0.02, queue="step" if options.get("control") == "dctcp" else "droptail"),
@@ -135,16 +133,7 @@ def routed(book):
     readings = ({"measured_rtt": 0, "queue_age": 0, "clamped": 1}, {"phi": 1, "measured_window": 1})
     links = (
         Link("a", "b", 4e5, 0.01, buffer=12, router="t_refwa", router_parameters=readings[0]),
-        Link(
-            "b",
-            "c",
-            3e5,
-            0.01,
-            buffer_bytes=6000,
-            router="t_refwa",
-            router_parameters=readings[1],
-            ack_loss=0.05,
-        ),
+        Link("b", "c", 3e5, 0.01, buffer_bytes=6000, router="t_refwa", router_parameters=readings[1], ack_loss=0.05),
         Link("c", "d", 3e5, 0.02, loss=0.02),
     )
     flows = (
@@ -202,15 +191,11 @@ def scenarios():
         )  # fmt: skip
         link = Bottleneck(5e5, 12, loss=0.02, queue="red" if control == "dctcp" else "droptail")
         made[f"linux, {sender}, {control}"] = Scenario(flows, link, 12.0, 0.0, epoch=0.1, record=EVERYTHING)
-    made["alone"] = Scenario(
-        (Flows(rules="rfc"),), Bottleneck(2e5, 8), duration=5.0, warm_up=1.0, record=EVERYTHING
-    )
+    made["alone"] = Scenario((Flows(rules="rfc"),), Bottleneck(2e5, 8), duration=5.0, warm_up=1.0, record=EVERYTHING)
     made["network, grid"] = network("grid", "calendar")
     made |= {queue: queued(queue, values) for queue, values in QUEUES.items()}
     made |= {f"{queue} of Linux": queued(queue, values) for queue, values in AS_LINUX.items()}
-    made["priority of retransmissions"] = queued(
-        "sfq", QUEUES["sfq"], priority="retransmissions", priority_buffer=4
-    )
+    made["priority of retransmissions"] = queued("sfq", QUEUES["sfq"], priority="retransmissions", priority_buffer=4)
     made["priority, shared"] = Scenario(
         (Flows(3, rtt=0.1), Flows(3, "newreno", "rfc", rtt=0.1, jitter=0.004)),
         Bottleneck(3e5, 8, priority="retransmissions"), duration=6.0, warm_up=1.0, record=EVERYTHING,
@@ -223,11 +208,7 @@ def scenarios():
         made[f"mtcp, {acks}"] = several_routes(acks, book, clock)
     as_ns2 = {"ns2": 2, "min_threshold": 2, "max_threshold": 6, "weight": 0.05, "bytes": 1, "wait": 1}
     made["red, ns2"] = Scenario(
-        (Flows(ecn=True),),
-        Bottleneck(4e5, 30, queue="red", queue_parameters=as_ns2),
-        4.0,
-        1.0,
-        record=EVERYTHING,
+        (Flows(ecn=True),), Bottleneck(4e5, 30, queue="red", queue_parameters=as_ns2), 4.0, 1.0, record=EVERYTHING
     )
     made |= {f"disturbed, {clock}": disturbed(clock) for clock in ("grid", "double")}
     burst = {"model": "gilbert-elliott", "p": 0.02, "r": 0.3}
@@ -237,9 +218,7 @@ def scenarios():
         made[f"leap, {sender}, {book}"] = Scenario(
             flows, Bottleneck(4e5, 20, loss=0.1, ack_loss=0.2), 12.0, 0.0, epoch=0.1, record=EVERYTHING
         )
-    changing = Bottleneck(
-        4e5, loss=burst, ack_loss=0.02, buffer_bytes=5000, changes=((2.0, 1e5, 0.1), (4.0, 8e5))
-    )
+    changing = Bottleneck(4e5, loss=burst, ack_loss=0.02, buffer_bytes=5000, changes=((2.0, 1e5, 0.1), (4.0, 8e5)))
     made["bottleneck that changes"] = Scenario(
         (Flows(3, rtt=0.1),), changing, duration=8.0, warm_up=1.0, record=EVERYTHING
     )

@@ -5,16 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from tcpdynamics.validation.packet import (
-    Bottleneck,
-    Drop,
-    Flows,
-    Link,
-    Record,
-    Scenario,
-    ScenarioError,
-    simulate,
-)
+from tcpdynamics.validation.packet import Bottleneck, Drop, Flows, Link, Record, Scenario, ScenarioError, simulate
 from tcpdynamics.validation.packet.scenario import topologies
 
 SERVICES = ("analytic", "served")
@@ -126,22 +117,11 @@ def test_services_agree_in_all_but_ties():
         Flows(3, "reno", source="b", target="a", jitter=0.004, delayed_ack=0.1),
     )
     runs = [
-        simulate(
-            network([dataclasses.replace(way, service=s) for way in links], *pair, duration=40.0, record=ALL)
-        )
+        simulate(network([dataclasses.replace(way, service=s) for way in links], *pair, duration=40.0, record=ALL))
         for s in SERVICES
     ]
     assert runs[0]["dropped"].sum() > 50 and runs[0]["acks_dropped"].sum() > 10
-    for name in (
-        "sent",
-        "dropped",
-        "goodput",
-        "timeouts",
-        "acks_dropped",
-        "link_arrived",
-        "link_dropped",
-        "send_time",
-    ):
+    for name in ("sent", "dropped", "goodput", "timeouts", "acks_dropped", "link_arrived", "link_dropped", "send_time"):
         np.testing.assert_array_equal(runs[0][name], runs[1][name], err_msg=name)
     np.testing.assert_allclose(runs[0]["receive_time"], runs[1]["receive_time"], atol=1e-9)
     np.testing.assert_allclose(runs[0]["link_utilisation"], runs[1]["link_utilisation"], rtol=1e-9)
@@ -151,9 +131,7 @@ def test_services_agree_on_mean_queue():
     # The queue of 8 is full from 0.6 s on. Seven wait, each packet takes 0.2 s.
     flows = cbr("a", "b", 1e5, count=2)
     full = [
-        simulate(network([Link("a", "b", 2e4, 0.0, 8, service=s)], flows, duration=20.0, warm_up=10.0))[
-            "mean_queue"
-        ]
+        simulate(network([Link("a", "b", 2e4, 0.0, 8, service=s)], flows, duration=20.0, warm_up=10.0))["mean_queue"]
         for s in SERVICES
     ]
     assert full[0].item() <= 7 + 1e-9
@@ -200,10 +178,7 @@ def test_jitter_is_uniform():
     # One packet at a time, 1 s apart: its delay is 10 ms + 4 us + a uniform draw in [0, 0.3].
     flow = cbr("a", "b", 4e3, jitter=0.3)
     result = simulate(network([Link("a", "b", 1e9, 0.01)], flow, duration=1000.0, record=ALL))
-    late = (
-        np.sort(result["receive_time"].values - result["send_time"].values[: result.sizes["receive"]])
-        - 0.010004
-    )
+    late = np.sort(result["receive_time"].values - result["send_time"].values[: result.sizes["receive"]]) - 0.010004
     assert late[0] >= -1e-9 and late[-1] <= 0.3 + 1e-9
     steps = np.arange(1, len(late) + 1) / len(late)
     # Kolmogorov's statistic; 1.95 / sqrt(n) is exceeded once in a thousand.
@@ -300,12 +275,7 @@ def test_chosen_acknowledgements_are_lost():
 # Ways.
 
 
-SQUARE = (
-    Link("a", "b", 1e6, 0.01),
-    Link("b", "d", 1e6, 0.01),
-    Link("a", "c", 1e6, 0.1),
-    Link("c", "d", 1e6, 0.1),
-)
+SQUARE = (Link("a", "b", 1e6, 0.01), Link("b", "d", 1e6, 0.01), Link("a", "c", 1e6, 0.1), Link("c", "d", 1e6, 0.1))
 
 
 def used(result):
@@ -371,9 +341,7 @@ def test_dumbbell_is_the_bottleneck_with_queues_for_acknowledgements():
     flows = [Flows(source=f"s{i}", target=f"d{i}", window_limit=20, jitter=0.004) for i in range(3)]
     result = simulate(network(links, *flows, duration=60.0, warm_up=10.0))
     back = 2 * 8 / 1e6
-    np.testing.assert_allclose(
-        result["base_rtt"], np.array([0.1, 0.2, 0.3]) + (500 + 40) * 8 / 1e6, atol=back
-    )
+    np.testing.assert_allclose(result["base_rtt"], np.array([0.1, 0.2, 0.3]) + (500 + 40) * 8 / 1e6, atol=back)
     assert result["utilisation"].item() > 0.9
 
 

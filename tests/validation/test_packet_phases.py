@@ -70,9 +70,7 @@ def test_no_false_alarm_where_chance_decides(count, sender, book, rtt, spread, s
     assert "phase effect" not in warning(flows, rate=1e6, buffer=buffer, seed=seed)
 
 
-@pytest.mark.parametrize(
-    "flows", [Flows(30, rtt=0.1), Flows(30, rtt=(0.05, 0.3)), Flows(30, "poisson", rate=1e5)]
-)
+@pytest.mark.parametrize("flows", [Flows(30, rtt=0.1), Flows(30, rtt=(0.05, 0.3)), Flows(30, "poisson", rate=1e5)])
 def test_no_false_alarm_without_a_full_queue(flows):
     text = simulate(Scenario((flows,), Bottleneck(1e8, None, 0.05), **TIMES)).attrs["warning"]
     assert text == ""
@@ -111,9 +109,7 @@ def test_what_rtts_explain_is_no_phase_effect():
     lost = arrived * (0.02 + 0.5 * (rtt - rtt.mean()))[:, None]
     spread, _ = persistence(arrived, lost, rtt)
     assert not spread > SPREAD
-    assert np.isnan(
-        persistence(arrived[:3], lost[:3], rtt[:3])
-    ).all()  # too few to tell a law from an exception
+    assert np.isnan(persistence(arrived[:3], lost[:3], rtt[:3])).all()  # too few to tell a law from an exception
     assert np.isnan(persistence(arrived, 0 * lost, rtt)).all()
 
 
@@ -132,9 +128,7 @@ def test_the_remedy_is_measured():
         r'flows.jitter = "([\d.]+)ms" these 11 flows have a Jain index of ([\d.]+) instead of ([\d.]+)', text
     )
     jitter, after, before = map(float, said.groups())
-    result = simulate(
-        Scenario((dataclasses.replace(flows, jitter=jitter / 1e3),), Bottleneck(10e6, 100), **TIMES)
-    )
+    result = simulate(Scenario((dataclasses.replace(flows, jitter=jitter / 1e3),), Bottleneck(10e6, 100), **TIMES))
     assert f"{float(measured_jain(result.goodput.values)):.2f}" == said[2] and after > before + 0.2
     assert result.attrs["warning"] == ""
 
@@ -163,9 +157,7 @@ def test_both_kinds_of_error_on_drawn_scenarios():
         for jitter in (flows.jitter, max(flows.jitter, 10 * sending)):
             one = dataclasses.replace(flows, jitter=jitter)
             text = warning(one, **options)
-            result = simulate(
-                Scenario((one,), Bottleneck(rate, buffer), **TIMES | {k: options[k] for k in TIMES})
-            )
+            result = simulate(Scenario((one,), Bottleneck(rate, buffer), **TIMES | {k: options[k] for k in TIMES}))
             fair.append((_of_the_law(result), text))
         gain = fair[1][0] - fair[0][0]
         if gain > 0.1:

@@ -87,16 +87,10 @@ def test_throughput_falls_back_on_slices() -> None:
 
 def test_throughput_in_megabits_counts_handshakes_as_they_are() -> None:
     group = {"count": 1, "packet_size": 1000, "ack_size": 100, "handshake": True}
-    scenario = {
-        "duration": 2.5,
-        "slice": 2.0,
-        "flows": [group, group | {"packet_size": 250, "handshake": False}],
-    }
+    scenario = {"duration": 2.5, "slice": 2.0, "flows": [group, group | {"packet_size": 250, "handshake": False}]}
     run = recorded().assign_attrs(scenario=json.dumps(scenario), what_you_ran=json.dumps(scenario))
     found = traces(plots.throughput_figure(run, 1.0, "Mbit/s"))
-    np.testing.assert_allclose(
-        found["flow 0"][1][:2], [8e-4, 8e-3]
-    )  # a handshake of 100 byte, a packet of 1000
+    np.testing.assert_allclose(found["flow 0"][1][:2], [8e-4, 8e-3])  # a handshake of 100 byte, a packet of 1000
     np.testing.assert_allclose(found["all flows"][1][:2], [8e-4 + 2e-3, 8e-3])
     slices = traces(plots.throughput_figure(run.drop_dims("receive"), unit="Mbit/s"))
     np.testing.assert_allclose(slices["flow 1"][1][:2], [20 * 2e-3 / 2, 0.0])
@@ -116,10 +110,7 @@ def test_segments_mark_repeats_losses_and_receipts() -> None:
     assert found["sent: fast retransmission"] == ([1.0], [1])
     assert found["received"] == ([0.2, 1.2], [0, 1])
     assert found["lost"] == ([0.15], [1])  # the lost acknowledgement is no segment
-    assert list(traces(plots.sequence_figure(recorded(), 0, start=0.9))) == [
-        "sent: fast retransmission",
-        "received",
-    ]
+    assert list(traces(plots.sequence_figure(recorded(), 0, start=0.9))) == ["sent: fast retransmission", "received"]
 
 
 @pytest.mark.parametrize(
@@ -232,9 +223,7 @@ def test_selected_links_keep_their_queues() -> None:
 def test_flows_of_every_group_are_drawn() -> None:
     """Four groups of five: the first flow of each, and the second of two of them."""
     groups = tuple(Flows(count=5, rtt=0.1 * (i + 1)) for i in range(4))
-    run = simulate(
-        Scenario(groups, Bottleneck(1e6, 20), duration=3.0, warm_up=1.0, record=Record(windows=0.5))
-    )
+    run = simulate(Scenario(groups, Bottleneck(1e6, 20), duration=3.0, warm_up=1.0, record=Record(windows=0.5)))
     names = {trace.name.split(":")[0] for trace in plots.window_figure(run).data}
     assert names == {f"flow {i} (group {i // 5})" for i in (0, 1, 5, 6, 10, 15)}
 
@@ -248,9 +237,7 @@ def test_a_mean_of_replications_bears_no_seed() -> None:
 
 def test_a_figure_is_chosen_by_a_word() -> None:
     run = simulate(
-        Scenario(
-            (Flows(),), Bottleneck(1e6, 20), duration=3.0, warm_up=1.0, record=Record(windows=0.5, queues=0.5)
-        )
+        Scenario((Flows(),), Bottleneck(1e6, 20), duration=3.0, warm_up=1.0, record=Record(windows=0.5, queues=0.5))
     )
     assert plot(run, "queues").layout.title.text == plots.queue_figure(run).layout.title.text
     with pytest.raises(ValueError, match=r"what must be one of windows, queues, .* got 'queue'"):
@@ -258,9 +245,7 @@ def test_a_figure_is_chosen_by_a_word() -> None:
     with pytest.raises(ValueError, match=r"result has no .*; set record"):
         plot(run, "drops")
     with pytest.raises(ValueError, match="needs the coordinate flow"):
-        plot(
-            run.drop_dims([d for d in run.dims if d.startswith(("window", "queue"))]).groupby("group").mean()
-        )
+        plot(run.drop_dims([d for d in run.dims if d.startswith(("window", "queue"))]).groupby("group").mean())
 
 
 def test_goodput_of_replications_is_coloured_by_group() -> None:
@@ -269,16 +254,12 @@ def test_goodput_of_replications_is_coloured_by_group() -> None:
     _, *goodput = plots.simulation_figure(runs).data
     assert [trace.name for trace in goodput] == ["group 0: sack", "group 1: reno"]
     assert [len(trace.x) for trace in goodput] == [2, 1] and all(trace.showlegend for trace in goodput)
-    assert sum(sum(trace.y) for trace in goodput) == pytest.approx(
-        runs.goodput_rate.mean("replication").sum() / 1e6
-    )
+    assert sum(sum(trace.y) for trace in goodput) == pytest.approx(runs.goodput_rate.mean("replication").sum() / 1e6)
 
 
 def test_a_sender_without_a_window_has_none_in_the_picture() -> None:
     flows = [Flows(sender="tfrc"), Flows(sender="cbr", rate=1e5), Flows(sender="sack")]
-    scenario = Scenario(
-        flows=flows, bottleneck=Bottleneck(rate=1e6), duration=5, warm_up=1, record=Record(windows=0.5)
-    )
+    scenario = Scenario(flows=flows, bottleneck=Bottleneck(rate=1e6), duration=5, warm_up=1, record=Record(windows=0.5))
     names = [trace.name for trace in plots.window_figure(simulate(scenario)).data]
     assert names == ["flow 0 (tfrc): rate times RTT", "flow 2 (sack): cwnd", "flow 2 (sack): ssthresh"]
 

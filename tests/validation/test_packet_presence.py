@@ -29,13 +29,8 @@ def test_who_has_finished_or_not_begun_does_not_starve():
     late = Flows(count=4, rtt=0.1, start=40.0, start_spread=0.0)
     alone, mixed = run(busy), run(busy, early, stopped, counted, late)
     assert (mixed.slice_starved == 0).all() and (alone.slice_starved == 0).all()
-    assert mixed.slice_jain.values == pytest.approx(
-        jain(mixed.slice_goodput.values[:, :2].astype(float), axis=-1)
-    )
-    assert (
-        mixed.epochs.isel(flow=slice(2, None)).sum() == 0
-        and (mixed.epochs[:2].sum("sent_in_epoch") == 40).all()
-    )
+    assert mixed.slice_jain.values == pytest.approx(jain(mixed.slice_goodput.values[:, :2].astype(float), axis=-1))
+    assert mixed.epochs.isel(flow=slice(2, None)).sum() == 0 and (mixed.epochs[:2].sum("sent_in_epoch") == 40).all()
     nobody = run(early, late)
     assert nobody.slice_starved.isnull().all() and nobody.slice_jain.isnull().all()
     assert nobody.epoch_share.isnull().all()

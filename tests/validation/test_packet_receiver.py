@@ -103,9 +103,7 @@ def held(sim):
 
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(
-    flows.map(lambda flow: flow | {"sender": "sack", "delayed_ack": 0.0}).filter(
-        lambda flow: flow["segments"] > 5
-    ),
+    flows.map(lambda flow: flow | {"sender": "sack", "delayed_ack": 0.0}).filter(lambda flow: flow["segments"] > 5),
     losses,
 )
 def test_blocks_and_scoreboard_tell_the_truth(flow, lost):
@@ -137,13 +135,7 @@ def test_blocks_and_scoreboard_tell_the_truth(flow, lost):
 def test_three_islands_are_reported_newest_first():
     # 2, 4, 6, 8 of the twelve sent at once are lost: when 9 arrives there are four islands, and the oldest is left out.
     flow = Flows(
-        source="s",
-        target="d",
-        rules="rfc",
-        segments=12,
-        window_limit=20,
-        initial_window=12,
-        limited_transmit=False,
+        source="s", target="d", rules="rfc", segments=12, window_limit=20, initial_window=12, limited_transmit=False
     )
     scenario = dataclasses.replace(
         transfer({}, (set(), set()), scheduler="heap"),

@@ -85,9 +85,7 @@ def times(draw):
 @st.composite
 def shorthands(draw):
     flows = tuple(draw(groups()) for _ in range(draw(some(1, 2))))
-    bottleneck = Bottleneck(
-        draw(some(1e6, 1.3e5, 2e7)), draw(some(None, 2, 8, 30)), draw(some(0.0, 0.0, 0.03))
-    )
+    bottleneck = Bottleneck(draw(some(1e6, 1.3e5, 2e7)), draw(some(None, 2, 8, 30)), draw(some(0.0, 0.0, 0.03)))
     return Scenario(flows, bottleneck, **draw(times()))
 
 
@@ -257,9 +255,7 @@ def check_stopped(scenario, share):
     # Nobody remembers who waits in a queue without a limit, where departures are computed on arrival.
     for name in waits:
         known = ~np.isnan(part[name].values)
-        np.testing.assert_allclose(
-            part[name].values[known], data[name].values[known], rtol=TOLERANCE, atol=TOLERANCE
-        )
+        np.testing.assert_allclose(part[name].values[known], data[name].values[known], rtol=TOLERANCE, atol=TOLERANCE)
     for way, mean in zip(scenario.ways, part["link_mean_queue"].values, strict=True):
         assert not np.isnan(mean) or (way.buffer is None and way.buffer_bytes is None)
 

@@ -30,10 +30,7 @@ GOOD = {
     "warm_up": "2000ms",
     "slice": 5,
     "bottleneck": {"rate": "1Mbit/s", "buffer": 50, "loss": "1%"},
-    "flows": [
-        {"count": 3, "rtt": ["200ms", "0.4 s"], "packet_size": "500B"},
-        {"sender": "newreno", "rtt": 0.1},
-    ],
+    "flows": [{"count": 3, "rtt": ["200ms", "0.4 s"], "packet_size": "500B"}, {"sender": "newreno", "rtt": 0.1}],
     "drops": [{"flow": 3, "segment": 5}],
 }
 
@@ -109,12 +106,7 @@ def test_network_units_become_si():
 def test_ready_topologies(topology, first):
     ends = {"dumbbell": "s0 d1", "star": "n0 n2", "parking_lot": "s0 d2", "two_paths": "s d"}
     source, target = ends[topology["kind"]].split()
-    table = {
-        "duration": 5,
-        "warm_up": 1,
-        "topology": topology,
-        "flows": [{"source": source, "target": target}],
-    }
+    table = {"duration": 5, "warm_up": 1, "topology": topology, "flows": [{"source": source, "target": target}]}
     scenario = parse_scenario(table)
     assert scenario.link_names[0] == first
     assert simulate(scenario)["goodput"].item() > 0
@@ -278,18 +270,11 @@ def test_toml_round_trip(table, tmp_path):
 
 
 def test_packets_are_bounded_before_the_run():
-    for flow in (
-        {"sender": "cbr", "rate": "10Gbit/s", "packet_size": 40},
-        {"window_limit": 1_000_000, "rtt": "1us"},
-    ):
+    for flow in ({"sender": "cbr", "rate": "10Gbit/s", "packet_size": 40}, {"window_limit": 1_000_000, "rtt": "1us"}):
         with pytest.raises(ScenarioError, match="packets at these rates"):
-            parse_scenario(
-                {"duration": 1e6, "warm_up": 1, "bottleneck": {"rate": "10Gbit/s"}, "flows": [flow]}
-            )
+            parse_scenario({"duration": 1e6, "warm_up": 1, "bottleneck": {"rate": "10Gbit/s"}, "flows": [flow]})
     # What an open-loop sender sends is its own affair, not the bottleneck's.
-    slow = Scenario(
-        (Flows(sender="cbr", rate=3e6, packet_size=1),), Bottleneck(2e4, 8), duration=20.0, warm_up=1.0
-    )
+    slow = Scenario((Flows(sender="cbr", rate=3e6, packet_size=1),), Bottleneck(2e4, 8), duration=20.0, warm_up=1.0)
     assert slow.packet_rate == pytest.approx(375_000)
 
 
@@ -315,9 +300,7 @@ def test_memory_is_refused_before_it_is_taken(table, memory):
 
 def test_memory_is_checked_before_it_is_taken():
     with pytest.raises(ScenarioError, match="GB"):
-        Scenario(
-            (Flows(count=1_000_000, window_limit=1000),), Bottleneck(rate=1e3), duration=10.0, warm_up=1.0
-        )
+        Scenario((Flows(count=1_000_000, window_limit=1000),), Bottleneck(rate=1e3), duration=10.0, warm_up=1.0)
 
 
 def test_not_a_number_is_refused_in_python_too():
@@ -437,10 +420,7 @@ def test_texts_that_are_no_quantities_are_refused(make, message):
 
 def test_values_in_another_unit_than_was_meant_are_pointed_out():
     unusual = Scenario(
-        (Flows(rtt=200.0), Flows(rate=64.0, sender="cbr")),
-        Bottleneck(10.0, 2_000_000),
-        duration=2.0,
-        warm_up=1.0,
+        (Flows(rtt=200.0), Flows(rate=64.0, sender="cbr")), Bottleneck(10.0, 2_000_000), duration=2.0, warm_up=1.0
     )
     with pytest.warns(UnusualValueWarning) as caught:
         simulate(unusual)
@@ -453,9 +433,7 @@ def test_values_in_another_unit_than_was_meant_are_pointed_out():
         assert part in text
     links = (Link("a", "b", 100.0, 20.0),)
     network = Scenario((Flows(source="a", target="b"),), duration=2.0, warm_up=1.0, links=links)
-    with pytest.warns(
-        UnusualValueWarning, match=r"links\.delay of link a->b = 20 is 20 s.*links\.rate of link a->b"
-    ):
+    with pytest.warns(UnusualValueWarning, match=r"links\.delay of link a->b = 20 is 20 s.*links\.rate of link a->b"):
         replicate(network, 1)
 
 
@@ -489,15 +467,10 @@ def test_dctcp_without_marks_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("bottleneck", "flow", "says"),
-    [
-        ({"buffer_bytes": 100}, {"packet_size": 500}, "has no room for a packet of 500 B"),
-    ],
+    ("bottleneck", "flow", "says"), [({"buffer_bytes": 100}, {"packet_size": 500}, "has no room for a packet of 500 B")]
 )
 def test_what_cannot_do_anything_is_warned_of(bottleneck, flow, says):
-    scenario = parse_scenario(
-        {"bottleneck": {"rate": "1Mbit/s", **bottleneck}, "flows": [{"rtt": 0.1, **flow}]}
-    )
+    scenario = parse_scenario({"bottleneck": {"rate": "1Mbit/s", **bottleneck}, "flows": [{"rtt": 0.1, **flow}]})
     with pytest.warns(UserWarning, match=says):
         unusual.warn_of_unusual_values(scenario)
 
@@ -534,7 +507,7 @@ def test_what_is_of_another_kind_is_named(make, says):
             "links.router_parameters.phi",
         ),
     ],
-)  # fmt: skip
+)
 def test_truth_values_are_no_measures(part, key):
     """Only what counts or switches takes them, such as `measured_rtt`."""
     with pytest.raises(ScenarioError, match=rf"{re.escape(key)} must be a number .* got True"):
@@ -542,12 +515,6 @@ def test_truth_values_are_no_measures(part, key):
 
 
 def test_a_switch_among_parameters_takes_a_truth_value():
-    link = {
-        "source": "a",
-        "target": "b",
-        "buffer": 9,
-        "router": "t_refwa",
-        "router_parameters": {"clamped": True},
-    }
+    link = {"source": "a", "target": "b", "buffer": 9, "router": "t_refwa", "router_parameters": {"clamped": True}}
     made = parse_scenario({"flows": [{"source": "a", "target": "b"}], "links": [link]})
     assert simulate(dataclasses.replace(made, duration=1.0, warm_up=0.1, epoch=0.1)).goodput.item() > 0

@@ -115,20 +115,14 @@ def scenarios():
     """Many holes in a window, holes lost again, timeouts, rings that turn around, blocks that are forgotten."""
     for rules in ("ns2", "rfc"):
         for window, loss, segments in ((40, 0.03, None), (150, 0.1, 400), (20, 0.3, None)):
-            flow = Flows(
-                2, "sack", rules, rtt=0.1, window_limit=window, initial_window=window, segments=segments
-            )
+            flow = Flows(2, "sack", rules, rtt=0.1, window_limit=window, initial_window=window, segments=segments)
             link = Bottleneck(4e5, None, loss)
             yield Scenario((flow,), link, duration=5.0, warm_up=1.0, record=EVERYTHING)
         # Half of a window at once, retransmissions of it lost too; acknowledgements lost and delayed.
         links = (Link("a", "b", 1e6, 0.02, buffer=30), Link("b", "c", 1e6, 0.02, loss=0.02))
-        flow = Flows(
-            1, "sack", rules, source="a", target="c", window_limit=64, initial_window=64, delayed_ack=0.1
-        )
+        flow = Flows(1, "sack", rules, source="a", target="c", window_limit=64, initial_window=64, delayed_ack=0.1)
         drops = tuple(Drop(0, segment=n, transmission=t) for n in range(6, 30, 3) for t in (1, 2))
-        yield Scenario(
-            (flow,), None, 5.0, 1.0, epoch=0.1, links=links, drops=drops, record=EVERYTHING, clock="grid"
-        )
+        yield Scenario((flow,), None, 5.0, 1.0, epoch=0.1, links=links, drops=drops, record=EVERYTHING, clock="grid")
 
 
 def differences():
@@ -189,9 +183,8 @@ def test_events_at_one_time_do_not_walk_past_each_other(interpreted):
 
 def test_ties_keep_their_order_in_calendar_and_heap():
     tied = Scenario(
-        (Flows(300, rtt=0.1, start_spread=0.0),), Bottleneck(1e7, 200), duration=5.0, warm_up=1.0,
-        record=EVERYTHING,
-    )  # fmt: skip
+        (Flows(300, rtt=0.1, start_spread=0.0),), Bottleneck(1e7, 200), duration=5.0, warm_up=1.0, record=EVERYTHING
+    )
     heap = simulate(dataclasses.replace(tied, scheduler="heap"))
     assert simulate(tied).drop_attrs().identical(heap.drop_attrs())
 
@@ -202,7 +195,7 @@ def test_steps_of_searches_grow_with_the_packets_not_with_the_window(rules, loss
     window = 200_000
     flow = Flows(
         1, "sack", rules, rtt=0.1, window_limit=window, initial_window=window, packet_size=1000, start_spread=0.0
-    )  # fmt: skip
+    )
     scenario = Scenario((flow,), Bottleneck(1e10, None, loss), duration=1.5, warm_up=0.1)
     run = engine.execute(scenario, 1)
     sent = int(run.totals[0, engine.k.SENT])

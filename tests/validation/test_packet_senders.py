@@ -178,9 +178,7 @@ def test_limited_transmit_saves_a_small_window(sender):
 def test_limited_transmit_does_not_raise_the_threshold():
     # RFC 5681, 3.2, step 2, and RFC 6675, 5, (4.2): half of the eight, without the two that it added.
     for sender in ("reno", "newreno", "sack"):
-        _, result = sends(
-            0.104, [(0, 1)], sender=sender, initial_window=8, window_limit=32, limited_transmit=True
-        )
+        _, result = sends(0.104, [(0, 1)], sender=sender, initial_window=8, window_limit=32, limited_transmit=True)
         assert result["window_ssthresh"][-1].item() == 4, sender
 
 

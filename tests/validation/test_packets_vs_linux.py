@@ -71,9 +71,7 @@ def test_words_and_figure_come_from_the_result(crowd: xr.Dataset) -> None:
 
 def test_a_hang_is_the_longest_time_without_a_packet() -> None:
     scenario = PacketsVsLinux(flows=(3,), switches_at=3).scenario(3, {})
-    run = xr.Dataset(
-        {"send_time": ("send", [1.0, 30.0, 40.0]), "send_flow": ("send", [0, 0, 1])}, {"flow": [0, 1, 2]}
-    )
+    run = xr.Dataset({"send_time": ("send", [1.0, 30.0, 40.0]), "send_flow": ("send", [0, 0, 1])}, {"flow": [0, 1, 2]})
     assert hangs(run, scenario).tolist() == [190.0, 180.0, 200.0]
 
 
@@ -123,9 +121,7 @@ def test_the_published_share_is_where_the_window_meets_the_queue() -> None:
         queue = buffer * rate * rtt
         kept = 1 - (queue / rate + rtt + 0.2) / 10
         p = 1 - published_share(buffer, rate, rtt) / kept
-        assert (1 - p) * (queue + rate * rtt) == pytest.approx(
-            2 * (1 - p) * rate * ((p * queue + 4) / rate + rtt)
-        )
+        assert (1 - p) * (queue + rate * rtt) == pytest.approx(2 * (1 - p) * rate * ((p * queue + 4) / rate + rtt))
 
 
 @pytest.mark.slow

@@ -210,14 +210,7 @@ def table_of(names, rng=None):
             ]
         else:
             group["route"] = nodes
-    table = {
-        "flows": flows,
-        "links": access + way,
-        "duration": 3.0,
-        "warm_up": 0.5,
-        "slice": 0.5,
-        "epoch": 0.1,
-    }
+    table = {"flows": flows, "links": access + way, "duration": 3.0, "warm_up": 0.5, "slice": 0.5, "epoch": 0.1}
     table |= other
     table["slice"] = (table["duration"] - table["warm_up"]) / 5
     return json.loads(json.dumps(table))
@@ -249,9 +242,7 @@ def run(scenario):
 def differing(one, other):
     """Variables of both with other bytes."""
     return [
-        name
-        for name in one.data_vars
-        if name in other and one[name].values.tobytes() != other[name].values.tobytes()
+        name for name in one.data_vars if name in other and one[name].values.tobytes() != other[name].values.tobytes()
     ]
 
 
@@ -281,9 +272,7 @@ def wrong_in(table, scenario):
         if group.sender in FOUR:
             for i in range(flow, flow + group.count):
                 if group.think is None:
-                    found += rises(data, group, i) + (
-                        bursts(data, group, i) if group.window_limit > 1 else []
-                    )
+                    found += rises(data, group, i) + (bursts(data, group, i) if group.window_limit > 1 else [])
         flow += group.count
     short = run(replace(whole, duration=2.0, slice=(2.0 - whole.warm_up) / 5))
     before = data.send_time.values < 2.0 - 1e-9

@@ -62,12 +62,8 @@ def scenarios(draw: st.DrawFn) -> Scenario:
         name = one_of(*NAMES)
         values = {key: one_of(*some) for key, some in DRAWN[name].items() if one_of(False, True)}
         if name == "red" and values.get("linux"):
-            values = {
-                key: value for key, value in values.items() if key not in ("gentle", "bytes", "wait", "ns2")
-            }
-        limit = one_of(
-            {"buffer": 10}, {"buffer": 1}, {"buffer": 50}, {"buffer_bytes": 4000}, {"buffer_bytes": 1}, {}
-        )
+            values = {key: value for key, value in values.items() if key not in ("gentle", "bytes", "wait", "ns2")}
+        limit = one_of({"buffer": 10}, {"buffer": 1}, {"buffer": 50}, {"buffer_bytes": 4000}, {"buffer_bytes": 1}, {})
         return {"queue": name, "queue_parameters": values} | limit
 
     links = (
@@ -110,14 +106,10 @@ def check_run(scenario: Scenario) -> None:
 
 
 def _drawn(examples: int) -> settings:
-    return settings(
-        max_examples=examples, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
-    )
+    return settings(max_examples=examples, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 
 
-@pytest.mark.filterwarnings(
-    "ignore::tcpdynamics.errors.UnusualValueWarning"
-)  # buffers without room for a packet
+@pytest.mark.filterwarnings("ignore::tcpdynamics.errors.UnusualValueWarning")  # buffers without room for a packet
 def test_drawn_scenarios_keep_to_the_rules() -> None:
     @_drawn(25)
     @given(scenarios())
@@ -145,9 +137,7 @@ def alone(queue: str, **flow: Any) -> Scenario:
 @pytest.mark.parametrize("queue", NAMES)
 def test_a_lone_flow_below_the_rate_is_let_through(queue: str) -> None:
     """No discipline touches packets that never wait, nor a window that fits the path."""
-    for scenario in (
-        alone(queue, sender="cbr", rate=9e5), alone(queue, sender="sack", window_limit=8, ecn=True),
-    ):  # fmt: skip
+    for scenario in (alone(queue, sender="cbr", rate=9e5), alone(queue, sender="sack", window_limit=8, ecn=True)):
         result = simulate(scenario)
         assert int(result.sent.sum()) > 1000
         assert int(result.dropped.sum()) == 0
@@ -157,9 +147,7 @@ def test_a_lone_flow_below_the_rate_is_let_through(queue: str) -> None:
 def crowd(queue: str, **options: Any) -> Scenario:
     flow = Flows(10, rtt=(0.05, 0.1), packet_size=1000, ecn=True, start_spread=1.0)
     values = options.pop("queue_parameters", {})
-    return Scenario(
-        (flow,), Bottleneck(4e6, 60, queue=queue, queue_parameters=values), 30.0, 5.0, epoch=0.1, **options
-    )
+    return Scenario((flow,), Bottleneck(4e6, 60, queue=queue, queue_parameters=values), 30.0, 5.0, epoch=0.1, **options)
 
 
 @pytest.mark.parametrize("queue", ["red", "codel", "fq_codel", "pie", "step", "proportional"])
@@ -208,12 +196,7 @@ def test_priority_serves_the_higher_class_first() -> None:
         Flows(sender="cbr", rate=9e5, rtt=0.02, packet_size=1000, priority=1),
     )
     scenario = Scenario(
-        flows,
-        Bottleneck(1e6, 20, queue="priority"),
-        50.0,
-        5.0,
-        epoch=0.1,
-        record=Record(sends=True, receives=True),
+        flows, Bottleneck(1e6, 20, queue="priority"), 50.0, 5.0, epoch=0.1, record=Record(sends=True, receives=True)
     )
     result = simulate(scenario)
     assert result.dropped.values[0] == 0 and result.dropped.values[1] > 0.15 * result.sent.values[1]
@@ -246,7 +229,7 @@ def test_more_classes_than_lanes_share_the_last() -> None:
         ("priority", {"queues": 1000}, "bottleneck.queue_parameters.queues must be"),
         ("droptail", {"target": 1}, "unknown key bottleneck.queue_parameters.target"),
     ],
-)  # fmt: skip
+)
 def test_impossible_parameters_are_refused(queue: str, values: dict[str, Any], words: str) -> None:
     with pytest.raises(ScenarioError) as caught:
         Bottleneck(1e6, 50, queue=queue, queue_parameters=values)
@@ -256,12 +239,7 @@ def test_impossible_parameters_are_refused(queue: str, values: dict[str, Any], w
 def test_names_units_and_truths_are_read() -> None:
     values = {"target": "20ms", "interval": "0.2s", "mtu": "1kB"}
     made = parse_scenario(
-        {
-            "flows": [{}],
-            "bottleneck": {"queue": "codel", "queue_parameters": values},
-            "duration": 2,
-            "warm_up": 1,
-        }
+        {"flows": [{}], "bottleneck": {"queue": "codel", "queue_parameters": values}, "duration": 2, "warm_up": 1}
     )
     sim = engine.build(made, 1)
     state = sim.queue_state.view(DISCIPLINES["codel"].STATE)[0]

@@ -28,13 +28,7 @@ def alone(queue: str, case: tuple[float, float, int], rules: str, linux: int) ->
     """One flow of Reno for 20 s."""
     rtt, rate, buffer = case
     flow = Flows(
-        rtt=rtt,
-        packet_size=1500,
-        window_limit=1000,
-        initial_window=2,
-        min_rto=0.2,
-        start_spread=0.0,
-        rules=rules,
+        rtt=rtt, packet_size=1500, window_limit=1000, initial_window=2, min_rto=0.2, start_spread=0.0, rules=rules
     )
     link = Bottleneck(rate, buffer, queue=queue, queue_parameters={"linux": linux})
     return Scenario((flow,), link, 20.0, 0.0, epoch=1.0, record=Record(sends=True))

@@ -31,9 +31,7 @@ def crowd(queue: str, n: int, rate: float, values: dict[str, float], **options: 
 
 
 @functools.cache
-def red(
-    weight: float, n: int = 60, capacity: float = 3750.0, duration: float = 200.0, **thresholds: float
-) -> Any:
+def red(weight: float, n: int = 60, capacity: float = 3750.0, duration: float = 200.0, **thresholds: float) -> Any:
     """The fluid model at the same parameters, and the mean queue and its average, sampled after the warm-up."""
     values = {"min_threshold": 100.0, "max_threshold": 500.0, "p_max": 0.1} | thresholds
     model = FluidTcpRed(
@@ -269,9 +267,7 @@ def test_perturbation_parts_what_shares_a_lane() -> None:
     for perturbation in (0.0, 0.5):
         values = {"queues": 2, "perturbation": perturbation}
         queue = Bottleneck(1e6, 40, queue="sfq", queue_parameters=values)
-        rates[perturbation] = (
-            simulate(Scenario(flows, queue, 400.0, 10.0, epoch=1.0)).goodput_rate.values / 1e6
-        )
+        rates[perturbation] = simulate(Scenario(flows, queue, 400.0, 10.0, epoch=1.0)).goodput_rate.values / 1e6
     np.testing.assert_allclose(rates[0.0][1], 0.5, atol=0.01)  # flow 1 alone, 0 and 2 together
     np.testing.assert_allclose(rates[0.5], 1 / 3, atol=0.05)
 
@@ -286,12 +282,7 @@ def test_a_sparse_flow_does_not_wait_behind_others() -> None:
         Flows(sender="cbr", rate=5e4, rtt=0.05, packet_size=200),
     )
     scenario = Scenario(
-        flows,
-        Bottleneck(1e7, 1000, queue="fq_codel"),
-        20.0,
-        2.0,
-        epoch=0.1,
-        record=Record(sends=True, receives=True),
+        flows, Bottleneck(1e7, 1000, queue="fq_codel"), 20.0, 2.0, epoch=0.1, record=Record(sends=True, receives=True)
     )
     result = simulate(scenario)
     sent = result.send_time.values[result.send_flow.values == 10]

@@ -154,9 +154,8 @@ def test_marks_of_a_window_rule(ns: None, sender: str) -> None:
     """HighSpeed TCP's own decrease at marks; its law rules from a window of 8 on."""
     values = {"ns2": 2.0, "min_threshold": 5.0, "max_threshold": 20.0}
     case = Case(
-        "red", values, (sender,), ecn=True, control="hstcp", law={"low_window": 8.0}, rate=5e6, delay=0.05,
-        window=200,
-    )  # fmt: skip
+        "red", values, (sender,), ecn=True, control="hstcp", law={"low_window": 8.0}, rate=5e6, delay=0.05, window=200
+    )
     compare(case)
     assert simulate(case.scenario()).link_marked.sum() > 5
 
@@ -168,10 +167,7 @@ def test_the_cases_lose_and_mark() -> None:
     marked = simulate(Case(parameters=plain, ecn=True).scenario())
     assert int(marked.link_marked.sum()) > 20
     assert int(marked.dropped.sum()) <= 2
-    for queue, values, buffer, in_bytes in (
-        ("sfq", {"ns2": 1.0}, 40, None),
-        ("drr", {"ns2": 1.0}, None, 12000),
-    ):
+    for queue, values, buffer, in_bytes in (("sfq", {"ns2": 1.0}, 40, None), ("drr", {"ns2": 1.0}, None, 12000)):
         case = Case(queue, values, ("sack",) * 3, (1000,) * 3, buffer=buffer, buffer_bytes=in_bytes)
         assert int(simulate(case.scenario()).dropped.sum()) > 20
     assert np.isfinite(marked.loss_rate)

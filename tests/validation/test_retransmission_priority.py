@@ -45,15 +45,12 @@ def gateways(draw: st.DrawFn) -> dict[str, Any]:
 def scenario(gateway: dict[str, Any], seed: int, count: int = 6) -> Scenario:
     """Flows from one node to another, whose packets arrive at the link at the time at which they are sent."""
     flows = tuple(
-        Flows(count // 2, sender, rules, source="a", target="b", packet_size=SIZE, handshake=False,
-              start_spread=1.0)
+        Flows(count // 2, sender, rules, source="a", target="b", packet_size=SIZE, handshake=False, start_spread=1.0)
         for sender, rules in (("sack", "ns2"), ("newreno", "ns2"))
-    )  # fmt: skip
+    )
     links = (
         Link("a", "b", RATE, DELAY, duplex=False, **gateway),
-        Link(
-            "b", "a", None, DELAY, duplex=False, jitter=0.005
-        ),  # so that no packet comes just as another leaves
+        Link("b", "a", None, DELAY, duplex=False, jitter=0.005),  # so that no packet comes just as another leaves
     )
     record = Record(sends=True, receives=True, drops=True, queues=0.0)
     return Scenario(
@@ -61,9 +58,7 @@ def scenario(gateway: dict[str, Any], seed: int, count: int = 6) -> Scenario:
     )
 
 
-def by_hand(
-    packets: list[tuple[float, int, int]], gateway: dict[str, Any]
-) -> tuple[list[int], dict[int, float]]:
+def by_hand(packets: list[tuple[float, int, int]], gateway: dict[str, Any]) -> tuple[list[int], dict[int, float]]:
     """Packets (time, flow, kind) through the gateway: the lost ones, and when each other one has been sent."""
     values = gateway.get("queue_parameters", {"queues": 1, "lane_limit": 0})
     limit, places = gateway["buffer"] - 1, gateway.get("priority_buffer")
@@ -138,9 +133,7 @@ def check_promises(gateway: dict[str, Any], seed: int) -> None:
     made = scenario(gateway, seed, 12)
     result = simulate(made)
     here = result.queue_link.values == 0
-    time, waiting, urgent = (
-        result[f"queue_{name}"].values[here] for name in ("time", "packets", "retransmissions")
-    )
+    time, waiting, urgent = (result[f"queue_{name}"].values[here] for name in ("time", "packets", "retransmissions"))
     places = gateway.get("priority_buffer")
     assert (urgent >= 0).all() and (urgent <= waiting).all() and waiting.max() <= gateway["buffer"] - 1
     if places is not None:
@@ -157,9 +150,8 @@ def check_promises(gateway: dict[str, Any], seed: int) -> None:
 
 def drawn(examples: int) -> settings:
     return settings(
-        max_examples=examples, deadline=None, derandomize=examples < 100,
-        suppress_health_check=list(HealthCheck),
-    )  # fmt: skip
+        max_examples=examples, deadline=None, derandomize=examples < 100, suppress_health_check=list(HealthCheck)
+    )
 
 
 @drawn(25)
@@ -223,10 +215,7 @@ def test_lanes_of_a_fixed_size() -> None:
     ("values", "words"),
     [
         ({**PRIORITY, "queue": "red"}, 'bottleneck.priority is "retransmissions", which goes with queue'),
-        (
-            {**PRIORITY, "queue": "priority"},
-            'bottleneck.priority is "retransmissions", which goes with queue',
-        ),
+        ({**PRIORITY, "queue": "priority"}, 'bottleneck.priority is "retransmissions", which goes with queue'),
         ({"priority": "retransmission"}, "bottleneck.priority must be"),
         ({"priority": 1}, "bottleneck.priority must be"),
         ({"priority_buffer": 5}, "bottleneck.priority_buffer needs bottleneck.priority"),
@@ -235,10 +224,7 @@ def test_lanes_of_a_fixed_size() -> None:
         ({**PRIORITY, "priority_buffer": 2.5}, "bottleneck.priority_buffer must be"),
         ({**PRIORITY, "buffer": None, "priority_buffer": 2}, "bottleneck.priority_buffer is a part of"),
         ({**PRIORITY, "buffer": None, "buffer_bytes": 5000}, "bottleneck.buffer_bytes cannot be shared out"),
-        (
-            {**PRIORITY, "queue": "sfq", "queue_parameters": {"ns2": 1}},
-            "bottleneck.queue_parameters.ns2 must",
-        ),
+        ({**PRIORITY, "queue": "sfq", "queue_parameters": {"ns2": 1}}, "bottleneck.queue_parameters.ns2 must"),
     ],
 )
 def test_what_it_cannot_do_is_refused(values: dict[str, Any], words: str) -> None:

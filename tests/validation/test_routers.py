@@ -21,17 +21,7 @@ RATE, BUFFER = 20e6, 200
 BASE = {"measured_rtt": 0, "idle": 3}
 
 
-def star(
-    rtts,
-    parameters=BASE,
-    rate=RATE,
-    buffer=BUFFER,
-    counts=None,
-    record=0.02,
-    duration=12.0,
-    link=None,
-    **flow,
-):
+def star(rtts, parameters=BASE, rate=RATE, buffer=BUFFER, counts=None, record=0.02, duration=12.0, link=None, **flow):
     """Flows over one link to receivers that are so far away that round trips take `rtts`."""
     way = {"router": "t_refwa", "router_parameters": parameters} | (link or {})
     links = [Link("s", "r", None, 0.001), Link("r", "u", rate, 0.001, buffer, **way)]
@@ -42,9 +32,7 @@ def star(
         for j, n in enumerate(counts or [1] * len(rtts))
     )
     made = Record(queues=record, windows=0.01) if record else Record()
-    return Scenario(
-        flows, None, duration, duration / 2, links=tuple(links), epoch=1.0, slice=1.0, record=made
-    )
+    return Scenario(flows, None, duration, duration / 2, links=tuple(links), epoch=1.0, slice=1.0, record=made)
 
 
 def of_router(result, name, link="r->u"):
@@ -114,9 +102,7 @@ def test_whatever_is_fed_back(rtts, parameters, sender, rules, buffer, delayed, 
 @pytest.mark.parametrize("rules", ["ns2", "rfc"])
 def test_no_send_beyond_the_advertised_window(sender, rules):
     """Without gains the aggregate stays what the first code says: a window that is known beforehand."""
-    scenario = star(
-        [0.1], {"phi": 0, "psi": 0, "measured_rtt": 0}, sender=sender, rules=rules, timer_granularity=0.001
-    )
+    scenario = star([0.1], {"phi": 0, "psi": 0, "measured_rtt": 0}, sender=sender, rules=rules, timer_granularity=0.001)
     result = simulate(scenario, 1)
     window = math.floor(RATE / 8000 * RttCode().decode(RttCode().encode(float(result.base_rtt[0]))))
     assert result.window_flight.values.max() == window
@@ -152,9 +138,7 @@ def test_the_queue_rests_where_the_model_says(name, parameters):
         base = float(result.base_rtt[0])
         error = 0.0 if name == "measured" else of_router(result, "router_rtt").mean() / base - 1
         gains = {key: parameters[key] for key in ("phi", "psi") if key in parameters}
-        rest = TRefwaBiased(bdp=RATE / 8000 * base, buffer=BUFFER, rtt_error=error, **gains).equilibrium()[
-            "Q"
-        ]
+        rest = TRefwaBiased(bdp=RATE / 8000 * base, buffer=BUFFER, rtt_error=error, **gains).equilibrium()["Q"]
         measured = of_router(result, "queue_packets").mean()
         cut = (0.0, 1.0) if name == "measured" else (1.0, 16.0)
         assert rest - cut[1] <= measured <= rest + 1.0, (rtt, measured, rest)
@@ -184,27 +168,21 @@ def test_a_window_is_only_lowered_on_the_way():
         flows = Flows(4, "newreno", "rfc", source="s", target="d", packet_size=1000, window_limit=2000)
         record = Record(queues=0.02)
         return simulate(
-            Scenario(
-                (flows,), None, 20.0, 10.0, links=links, epoch=1.0, slice=1.0, clock="grid", record=record
-            )
+            Scenario((flows,), None, 20.0, 10.0, links=links, epoch=1.0, slice=1.0, clock="grid", record=record)
         )
 
     down, up = run((RATE, RATE / 10)), run((RATE / 10, RATE))
     for result, tight, loose in ((down, "b->c", "a->b"), (up, "a->b", "b->c")):
         share = result.link_utilisation.sel(link=[tight, loose]).values
         assert share[0] > 0.99 and share[1] < 0.2
-        assert (
-            of_router(result, "router_window", loose).mean()
-            > 4 * of_router(result, "router_window", tight).mean()
-        )
+        assert of_router(result, "router_window", loose).mean() > 4 * of_router(result, "router_window", tight).mean()
         assert int(result.link_dropped.sum()) == 0
 
 
 def test_flows_of_both_directions_have_routers_of_their_own():
     scenario = star([0.1], {"idle": 3})
     back = tuple(
-        Flows(1, "newreno", "rfc", source="d0", target="s", packet_size=1000, window_limit=2000)
-        for _ in range(2)
+        Flows(1, "newreno", "rfc", source="d0", target="s", packet_size=1000, window_limit=2000) for _ in range(2)
     )
     result = simulate(Scenario(
         scenario.flows + back, None, 12.0, 6.0, links=scenario.links, epoch=1.0, slice=1.0, record=Record(queues=0.02)
@@ -216,9 +194,7 @@ def test_flows_of_both_directions_have_routers_of_their_own():
 
 def test_flows_that_are_idle_leave_the_table():
     scenario = star([0.1] * 3, BASE | {"phi": 1.0}, duration=12.0)
-    stopping = Flows(
-        2, "newreno", "rfc", source="s", target="d1", packet_size=1000, window_limit=2000, stop=3.0
-    )
+    stopping = Flows(2, "newreno", "rfc", source="s", target="d1", packet_size=1000, window_limit=2000, stop=3.0)
     result = simulate(Scenario(
         (scenario.flows[0], stopping), None, 12.0, 6.0, links=scenario.links, epoch=1.0, slice=1.0,
         record=Record(queues=0.02),
@@ -242,14 +218,14 @@ def test_results_do_not_depend_on_the_kind_of_link():
     ("change", "sentence"),
     [
         ({"router": "t-refwa"}, "links.router of link r->u must be one of"),
-        ({"buffer": None}, "links.router of link r->u is \"t_refwa\", which shares the buffer out; give links.buffer"),
-        ({"rate": None}, "links.router of link r->u is \"t_refwa\", but without a rate no packet waits"),
-        ({"duplex": False}, "links.router of link r->u is \"t_refwa\", but acknowledgements from d0 do not come back"),
+        ({"buffer": None}, 'links.router of link r->u is "t_refwa", which shares the buffer out; give links.buffer'),
+        ({"rate": None}, 'links.router of link r->u is "t_refwa", but without a rate no packet waits'),
+        ({"duplex": False}, 'links.router of link r->u is "t_refwa", but acknowledgements from d0 do not come back'),
         ({"router_parameters": {"phi": -1}}, "links.router_parameters.phi must be"),
         ({"router_parameters": {"chi": 1}}, "unknown key links.router_parameters.chi"),
         ({"router": "none"}, "unknown key links.router_parameters.idle"),
     ],
-)  # fmt: skip
+)
 def test_refusals(change, sentence):
     way = {"source": "r", "target": "u", "rate": 1e6, "buffer": 10, "router": "t_refwa"}
     way |= {"router_parameters": {"idle": 2}} | change
@@ -270,18 +246,14 @@ def test_refusals(change, sentence):
 
 
 def test_a_bottleneck_has_no_router():
-    with pytest.raises(
-        ScenarioError, match=r"bottleneck\.router: acknowledgements do not come back over a bottleneck"
-    ):
+    with pytest.raises(ScenarioError, match=r"bottleneck\.router: acknowledgements do not come back over a bottleneck"):
         parse_scenario({"flows": [{}], "bottleneck": {"rate": 1e6, "router": "t_refwa"}})
     assert not hasattr(Bottleneck(), "router")
 
 
 def test_traffic_without_acknowledgements_passes_a_router_one_way():
     """What has no window needs no way back, and is in no group."""
-    links = (
-        Link("s", "d", 1e6, 0.01, 20, router="t_refwa", duplex=False), Link("d", "s", 1e6, 0.01, duplex=False),
-    )  # fmt: skip
+    links = (Link("s", "d", 1e6, 0.01, 20, router="t_refwa", duplex=False), Link("d", "s", 1e6, 0.01, duplex=False))
     flows = (Flows(1, "cbr", source="s", target="d", rate=5e5),)
     record = Record(queues=0.1)
     scenario = Scenario(flows, None, 4.0, 1.0, links=links, epoch=1.0, slice=1.0, record=record)
@@ -289,8 +261,7 @@ def test_traffic_without_acknowledgements_passes_a_router_one_way():
 
 
 @pytest.mark.parametrize(
-    "others",
-    [{"router_aware": False, "window_limit": 2000}, {"sender": "tfrc"}, {"sender": "cbr", "rate": 5e6}],
+    "others", [{"router_aware": False, "window_limit": 2000}, {"sender": "tfrc"}, {"sender": "cbr", "rate": 5e6}]
 )
 def test_flows_that_know_nothing_of_routers(others):
     """They are in no group and have no window but their own; aware flows beside them are."""
@@ -336,9 +307,7 @@ def test_a_flow_without_a_router_has_none_to_heed():
 def test_mtcp_passes_a_router_only_if_it_says_so():
     links = (PLAIN[0], dataclasses.replace(PLAIN[1], router="t_refwa"), Link("s", "q"), Link("q", "d"))
     flow = Flows(1, "mtcp", routes=TWO_ROUTES)
-    with pytest.raises(
-        ScenarioError, match=r'flows\.router_aware must be false for sender "mtcp" over link r->d'
-    ):
+    with pytest.raises(ScenarioError, match=r'flows\.router_aware must be false for sender "mtcp" over link r->d'):
         network(flow, links)
     with pytest.raises(ScenarioError, match=r'flows\.router_aware must not be true for sender "mtcp"'):
         dataclasses.replace(flow, router_aware=True)
@@ -363,10 +332,7 @@ def test_what_no_code_has_come_to_is_not_known():
     """The other direction of a duplex link has a router too, which sees acknowledgements only."""
     result = simulate(star([0.1]))
     for name in ("router_window", "router_rtt"):
-        assert (
-            np.isnan(of_router(result, name, "u->r")).all()
-            and np.isnan(of_router(result, name, "s->r")).all()
-        )
+        assert np.isnan(of_router(result, name, "u->r")).all() and np.isnan(of_router(result, name, "s->r")).all()
         assert np.isfinite(of_router(result, name)).all()
     assert set(of_router(result, "router_flows", "u->r")) == {0.0}
     assert np.isnan(of_router(result, "router_flows", "s->r")).all()

@@ -11,13 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tcpdynamics.validation.packet import (
-    Scenario,
-    ScenarioError,
-    load_scenario,
-    parse_scenario,
-    ready_scenarios,
-)
+from tcpdynamics.validation.packet import Scenario, ScenarioError, load_scenario, parse_scenario, ready_scenarios
 from tcpdynamics.validation.packet.scenario.toml import MAX_BYTES, read_toml
 
 READY = [path.read_text("utf-8") for path in ready_scenarios().values()]
@@ -26,7 +20,7 @@ KEYS = sorted(
     | {"source", "target", "route", "count", "duration", "warm_up", "slice", "epoch", "seed", "name", "sender"}
     | {"parameters", "segments", "window_limit", "duplex", "loss", "link", "packet", "segment", "windows", "queues"}
     | {"rates", "delays", "access_rate", "clock", "scheduler", "control", "rules", "stop", "min_rto", "max_backoff"}
-)  # fmt: skip
+)
 
 #: Values as TOML, kind and hostile.
 VALUES = [
@@ -43,12 +37,7 @@ VALUES = [
     "{a = " * 40 + "1" + "}" * 40, '"star"', '"sack"', '"grid"', '"n0"', '["n0", "n1"]', '"n0->hub"', "1_000", "+1",
     "1e9",
 ]  # fmt: skip
-values = (
-    st.sampled_from(VALUES)
-    | st.floats().map(repr)
-    | st.integers().map(str)
-    | st.text(max_size=30).map(json.dumps)
-)
+values = st.sampled_from(VALUES) | st.floats().map(repr) | st.integers().map(str) | st.text(max_size=30).map(json.dumps)
 keys = (
     st.sampled_from(KEYS)
     | st.text(string.ascii_letters + "_-", min_size=1, max_size=8)
@@ -61,7 +50,7 @@ lines = st.one_of(
     dotted.map("[[{}]]".format),
     st.sampled_from(["[[flows]]", "[[links]]", "[bottleneck]", "[topology]", "[record]", "[[drops]]"]),
     st.text(max_size=20),
-)  # fmt: skip
+)
 
 
 @st.composite
@@ -90,7 +79,7 @@ files = st.one_of(
     st.lists(lines, max_size=8).map(lambda text: "\n".join(text).encode("utf-8", "surrogatepass")),
     st.binary(max_size=60),
     st.tuples(st.binary(max_size=5), changed()).map(b"".join),
-)  # fmt: skip
+)
 
 
 def check_read(path, content):
@@ -132,13 +121,7 @@ def test_any_of_many_files_is_a_scenario_or_one_sentence(place, content):
 
 
 tables = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats()
-    | st.text(max_size=10)
-    | st.just(10**401)
-    | st.just("1s"),
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=10) | st.just(10**401) | st.just("1s"),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=3),
     max_leaves=8,
 )
@@ -206,7 +189,7 @@ FLOW = b"duration = 10\nwarm_up = 1\n[[flows]]\n"
         (b"flows = [{}]\na = ['''x'''', " + b"[" * 9999, "line 2 is nested"),
     ],
     ids=range(40),
-)  # fmt: skip
+)
 def test_hostile_files_are_refused_in_one_sentence(tmp_path, content, says):
     path = tmp_path / "scenario.toml"
     path.write_bytes(content)

@@ -43,9 +43,7 @@ def follow(explored: Explored, loss: float, instants: int, seed: int) -> None:
     setting = explored.setting
     links = (0, 1) if setting.ack_loss else (0,)
     edges, middles = alike(setting.window, setting.halvings, setting.sender == "newreno")
-    sim = build(
-        setting.scenario(0.5, 0.5 if setting.ack_loss else 0.0, duration=1e5, warm_up=1.0, slice=1e5), 1
-    )
+    sim = build(setting.scenario(0.5, 0.5 if setting.ack_loss else 0.0, duration=1e5, warm_up=1.0, slice=1e5), 1)
     loop.start(sim.world)
     rows = np.full((200, 5), -2, np.int64)
     sim = bind(add_events(sim, 200)._replace(drops=rows))
@@ -81,9 +79,7 @@ def follow(explored: Explored, loss: float, instants: int, seed: int) -> None:
         if expected is not None:
             assert time - met == expected.time
         at = explored.instants[node]
-        assert [at.new + at.again, at.acks][: len(links)] == [
-            b - a for a, b in zip(before, after, strict=True)
-        ]
+        assert [at.new + at.again, at.acks][: len(links)] == [b - a for a, b in zip(before, after, strict=True)]
         pattern = 0
         for i, a, b in zip(links, before, after, strict=True):
             for n in range(a, b):
@@ -169,9 +165,7 @@ def test_lumping_keeps_every_law(sender: str, rules: str) -> None:
     explored = explore(Setting(sender=sender, rules=rules, window=3, backoff_cap=2))
     fine, coarse = (compiled(explored, lump=lump, parameters={"p": Fraction(1, 7)}) for lump in (False, True))
     assert len(coarse.instants) < len(fine.instants)
-    laws = [
-        chain.packets_per_round_trip(stationary(chain.chain(), exact=True)).values for chain in (fine, coarse)
-    ]
+    laws = [chain.packets_per_round_trip(stationary(chain.chain(), exact=True)).values for chain in (fine, coarse)]
     assert (laws[0] == laws[1]).all()
     assert sum(laws[1]) == 1
     sums = [windowed(chain.chain().at(p=0.2), chain.delivered(), 20) for chain in (fine, coarse)]
@@ -181,13 +175,7 @@ def test_lumping_keeps_every_law(sender: str, rules: str) -> None:
 
 def test_lumping_is_the_coarsest() -> None:
     once, twice = (("p", 1),), (("p", 2),)
-    laws = [
-        {(1, 0): once, (2, 0): once},
-        {(3, 0): twice},
-        {(3, 0): twice},
-        {(0, 0): twice},
-        {(0, 1): twice},
-    ]
+    laws = [{(1, 0): once, (2, 0): once}, {(3, 0): twice}, {(3, 0): twice}, {(0, 0): twice}, {(0, 1): twice}]
     assert classes([0] * 4, laws[:4]) == [0] * 4
     assert classes([0] * 5, laws)[1] == classes([0] * 5, laws)[2]
     assert classes([0, 1, 1, 0, 0], laws) == [0, 1, 1, 2, 3]

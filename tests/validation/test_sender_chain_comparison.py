@@ -116,9 +116,7 @@ def test_collapse_is_where_silence_takes_all() -> None:
     assert collapse("reno", 1, rules="rfc") == pytest.approx(1 - math.sqrt(0.5), abs=1e-13)
     assert collapse("sack", 3, rules="rfc", leap=True) < at - 0.02  # LEAP stays silent sooner
     low, high = at - 0.08, at + 0.08
-    silent = {
-        (p, cap): silent_share("sack", 3, p, cap, rules="rfc") for p in (low, high) for cap in (13, 14, 15)
-    }
+    silent = {(p, cap): silent_share("sack", 3, p, cap, rules="rfc") for p in (low, high) for cap in (13, 14, 15)}
     steps = [silent[low, cap + 1] - silent[low, cap] for cap in (13, 14)]
     assert 0 < steps[1] < 0.85 * steps[0]
     rest = [1 - silent[high, cap] for cap in (13, 14, 15)]

@@ -9,14 +9,7 @@ import numpy as np
 import pytest
 
 from tcpdynamics.errors import DomainError
-from tcpdynamics.solvers import (
-    first_passage,
-    sensitivity,
-    sojourn,
-    spectral_gap,
-    stationary,
-    windowed,
-)
+from tcpdynamics.solvers import first_passage, sensitivity, sojourn, spectral_gap, stationary, windowed
 from tcpdynamics.solvers.markov import transient as transients
 from tcpdynamics.validation.sender_chain import Sender
 

@@ -19,9 +19,7 @@ from tcpdynamics.validation.statistics import (
 
 
 def values(array, **attrs):
-    return xr.DataArray(
-        np.asarray(array, float), dims=("case", "replication")[-np.ndim(array) :], attrs=attrs
-    )
+    return xr.DataArray(np.asarray(array, float), dims=("case", "replication")[-np.ndim(array) :], attrs=attrs)
 
 
 def test_student_by_hand():
@@ -49,9 +47,7 @@ def test_welch_interval_covers_with_unequal_spread():
     assert abs(covered - 0.95) < 0.015
 
 
-@given(
-    st.lists(st.floats(-10, 10), min_size=3, max_size=8), st.lists(st.floats(-10, 10), min_size=3, max_size=8)
-)
+@given(st.lists(st.floats(-10, 10), min_size=3, max_size=8), st.lists(st.floats(-10, 10), min_size=3, max_size=8))
 def test_welch_agrees_with_scipy(a, b):
     if np.ptp(a) < 1e-3 or np.ptp(b) < 1e-3:
         return
@@ -183,10 +179,7 @@ def draws(shares, replications, seed, size=60):
 
 def test_equal_simulators_are_told_apart_as_rarely_as_promised():
     cases = 400
-    p = [
-        distribution_test(draws([0.2, 0.3, 0.5], 5, k), draws([0.2, 0.3, 0.5], 6, k + cases))
-        for k in range(cases)
-    ]
+    p = [distribution_test(draws([0.2, 0.3, 0.5], 5, k), draws([0.2, 0.3, 0.5], 6, k + cases)) for k in range(cases)]
     for level in (0.05, 0.3):
         low, high = binomial_bounds(level, cases)
         # The p-values are multiples of 1/462, so at most this often, and hardly less.
@@ -195,9 +188,7 @@ def test_equal_simulators_are_told_apart_as_rarely_as_promised():
 
 
 def test_different_simulators_are_told_apart_with_the_size_of_the_difference():
-    found = distribution_test(
-        draws([0.2, 0.3, 0.5], 8, 1, 10_000), draws([0.3, 0.3, 0.4], 8, 2, 10_000), rng=3
-    )
+    found = distribution_test(draws([0.2, 0.3, 0.5], 8, 1, 10_000), draws([0.3, 0.3, 0.4], 8, 2, 10_000), rng=3)
     assert found["distance"].item() == pytest.approx(0.1, abs=0.01)
     assert found["p_value"].item() <= 1e-3
 
@@ -221,9 +212,7 @@ def test_the_test_is_fair_to_both_sides_for_any_counts(a, b):
 def normal_runs(mean, sd):
     def run(seeds):
         x = [np.random.default_rng(seed).normal(mean, sd) for seed in seeds]
-        return xr.Dataset({"x": ("replication", x)}).assign_coords(
-            seed=("replication", [str(s) for s in seeds])
-        )
+        return xr.Dataset({"x": ("replication", x)}).assign_coords(seed=("replication", [str(s) for s in seeds]))
 
     return run
 
@@ -273,10 +262,7 @@ def nan_runs(seeds):
         (lambda: batch_means(values(np.ones(99)), "replication", batches=4), "at least fewest"),
         (lambda: warm_up(values(np.ones(49)), "replication"), "at least 10 groups"),
         (lambda: distribution_test(values([1.0, 2.0]), values([1.0])), "one of categories"),
-        (
-            lambda: distribution_test(draws([0.5, 0.5], 3, 1), draws([0.2, 0.3, 0.5], 3, 1)),
-            "share their categories",
-        ),
+        (lambda: distribution_test(draws([0.5, 0.5], 3, 1), draws([0.2, 0.3, 0.5], 3, 1)), "share their categories"),
         (lambda: distribution_test(0 * draws([0.5, 0.5], 3, 1), draws([0.5, 0.5], 3, 1)), "some above 0"),
         (lambda: distribution_test(draws([1.0], 1, 1), draws([1.0], 3, 1)), "at least 2 replications"),
         (lambda: until(normal_runs(1, 1), "x", 2), "divide by 100"),

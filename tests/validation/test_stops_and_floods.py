@@ -6,15 +6,7 @@ import numpy as np
 import pytest
 
 from tcpdynamics.errors import ScenarioError
-from tcpdynamics.validation.packet import (
-    Bottleneck,
-    Flows,
-    Record,
-    Scenario,
-    load_scenario,
-    read_trace,
-    simulate,
-)
+from tcpdynamics.validation.packet import Bottleneck, Flows, Record, Scenario, load_scenario, read_trace, simulate
 
 
 @pytest.mark.parametrize(
@@ -40,20 +32,14 @@ def test_a_flow_that_would_start_after_its_stop_never_does(settings):
 
 @pytest.mark.parametrize(
     ("queue", "buffer"),
-    [
-        ("fq_codel", {"buffer": 1000}),
-        ("sfq", {"buffer_bytes": 41_000}),
-        ("priority", {"buffer_bytes": 41_000}),
-    ],
+    [("fq_codel", {"buffer": 1000}), ("sfq", {"buffer_bytes": 41_000}), ("priority", {"buffer_bytes": 41_000})],
 )
 def test_a_queue_that_loses_hundreds_of_packets_at_once_is_written_down_whole(queue, buffer):
     """Senders with tiny windows, so that what one event may write is not bounded by them."""
     small = Flows(sender="cbr", rtt=0.1, packet_size=41, rate=1e6, priority=1)
     large = Flows(sender="cbr", rtt=0.1, packet_size=40_000, rate=1e6)
     link = Bottleneck(1e4, queue=queue, **buffer)
-    run = simulate(
-        Scenario((small, large), link, duration=3.0, warm_up=0.0, epoch=0.5, record=Record(drops=True))
-    )
+    run = simulate(Scenario((small, large), link, duration=3.0, warm_up=0.0, epoch=0.5, record=Record(drops=True)))
     assert run.sizes["drop"] == int(run.link_dropped.sum()) > 1000
     _, at_once = np.unique(run.drop_time.values, return_counts=True)
     assert at_once.max() > 30

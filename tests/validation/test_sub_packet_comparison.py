@@ -55,9 +55,7 @@ def test_independent_link_is_what_was_asked_for(result: xr.Dataset) -> None:
     part = result.sel(link="independent")
     asked = result.loss.sel(link="drop-tail")
     assert (abs(part.loss - asked) <= 3 * (part.loss_high - part.loss_low)).all()
-    assert (
-        abs(part.loss_timeout - part.loss_other) <= 3 * (part.loss_timeout_high - part.loss_timeout_low)
-    ).all()
+    assert (abs(part.loss_timeout - part.loss_other) <= 3 * (part.loss_timeout_high - part.loss_timeout_low)).all()
     assert (part.timeout_over_rtt >= 1.999).all() and (part.timeout_over_rtt < 2.3).all()
 
 
@@ -124,9 +122,7 @@ def test_windows_of_another_size(wide: xr.Dataset) -> None:
     text = own.paragraph(wide)
     assert text.startswith(f"The chains have {changed}. Within 0.1")
     assert (
-        "largest window, 9 packets, or more" in text
-        and "the timeout 3 RTT" in text
-        and "with one success is" in text
+        "largest window, 9 packets, or more" in text and "the timeout 3 RTT" in text and "with one success is" in text
     )
     assert all(0 <= row["gap_packets"] < 9 for row in summary(wide))
     assert len(own.silence_figure(wide, 40).data) == 3 * len(LINKS) + 2
@@ -210,9 +206,7 @@ def test_what_is_refused(fields: dict[str, Any], message: str) -> None:
 def test_older_results_are_drawn_as_before(comparison: SubPacketChainVsPackets, result: xr.Dataset) -> None:
     """Results from before the chains' parameters were fields do not name them: they are the default ones."""
     stored = json.loads(result.attrs["parameters"])
-    older = result.assign_attrs(
-        parameters=json.dumps({k: v for k, v in stored.items() if k not in PARAMETERS})
-    )
+    older = result.assign_attrs(parameters=json.dumps({k: v for k, v in stored.items() if k not in PARAMETERS}))
     assert comparison_of(older) == comparison and comparison.changed() == ""
     assert comparison.figure(older).layout.title.text is None
     assert comparison.paragraph(older) == comparison.paragraph(result)

@@ -79,9 +79,7 @@ def test_rates_vary_as_their_slices_say():
 
 
 def test_variables_of_simulate_may_be_kept():
-    result = sweep_scenarios(
-        BASE, {"bottleneck.buffer": [5, 20]}, seeds=[3, 7], quantities=["goodput", "link_dropped"]
-    )
+    result = sweep_scenarios(BASE, {"bottleneck.buffer": [5, 20]}, seeds=[3, 7], quantities=["goodput", "link_dropped"])
     single = simulate(changed(BASE, {"bottleneck.buffer": 20}), 7)
     point = result.isel({"bottleneck.buffer": 1, "replication": 1})
     assert np.array_equal(point.goodput, single.goodput) and point.goodput.dtype == np.int64
@@ -98,10 +96,7 @@ def test_a_topology_is_swept_in_the_table_of_a_file():
     table["topology"]["rate"] = "1Mbit/s"
     assert result.loss_rate.values[1, 0] == simulate(parse_scenario(table), 4).loss_rate.item()
     assert np.isnan(result.loss_rate_low).all() and (result.loss_rate_mean == result.loss_rate[:, 0]).all()
-    assert (
-        list(result["topology.rate"].values) == [5e5, 1e6]
-        and result["topology.rate"].attrs["units"] == "bit/s"
-    )
+    assert list(result["topology.rate"].values) == [5e5, 1e6] and result["topology.rate"].attrs["units"] == "bit/s"
 
 
 def test_a_store_goes_on_and_refuses_another_scenario(tmp_path):
@@ -185,9 +180,7 @@ def test_processes_give_the_same():
 def test_dask_gives_the_same():
     distributed = pytest.importorskip("distributed")
     with distributed.Client(n_workers=1, threads_per_worker=1, dashboard_address=None) as client:
-        assert sweep_scenarios(BASE, GRID, seeds=2, executor=client).equals(
-            sweep_scenarios(BASE, GRID, seeds=2)
-        )
+        assert sweep_scenarios(BASE, GRID, seeds=2, executor=client).equals(sweep_scenarios(BASE, GRID, seeds=2))
 
 
 @pytest.mark.parametrize(
@@ -232,14 +225,10 @@ def test_recordings_have_no_place():
 def test_changes_reach_every_part():
     scenario = load_scenario(ready_scenarios()["star"])
     new = changed(
-        scenario,
-        {"links.0.queue": "red", "links.0.queue_parameters.p_max": 0.1, "duration": "9s", "warm_up": 1.0},
+        scenario, {"links.0.queue": "red", "links.0.queue_parameters.p_max": 0.1, "duration": "9s", "warm_up": 1.0}
     )
     assert new.links[0].queue == "red" and new.duration == 9.0 and new.links[1] == scenario.links[1]
-    assert (
-        changed(Scenario(), {"flows.0.control": "hstcp", "flows.0.parameters": {}}).flows[0].control
-        == "hstcp"
-    )
+    assert changed(Scenario(), {"flows.0.control": "hstcp", "flows.0.parameters": {}}).flows[0].control == "hstcp"
     with pytest.raises(ScenarioError, match="did you mean"):
         changed(scenario, {"flows.0.sendr": "reno"})
 
@@ -254,9 +243,7 @@ def test_keys_are_those_that_scenarios_take():
 def test_a_figure_for_one_and_two_keys():
     from tcpdynamics.charts import plot
 
-    data = sweep_scenarios(
-        BASE, {"bottleneck.buffer": [5, 20], "bottleneck.rate": ["1Mbit/s", "2Mbit/s"]}, seeds=2
-    )
+    data = sweep_scenarios(BASE, {"bottleneck.buffer": [5, 20], "bottleneck.rate": ["1Mbit/s", "2Mbit/s"]}, seeds=2)
     assert {trace.type for trace in plot(data).data} == {"heatmap"}
     line = plot(data.isel({"bottleneck.rate": [0]}))
     assert line.data[0].error_y.array is not None and "buffer" in line.layout.xaxis.title.text
@@ -278,10 +265,7 @@ def test_a_figure_draws_every_quantity_that_was_asked_for():
         "longest hang of a user (mean over users) [s]",
         "different packets received [packets]",
     ]
-    assert (
-        "Jain"
-        in plot(sweep_scenarios(BASE, {"duration": [8, 9]}, seeds=1), "fairness").layout.yaxis.title.text
-    )
+    assert "Jain" in plot(sweep_scenarios(BASE, {"duration": [8, 9]}, seeds=1), "fairness").layout.yaxis.title.text
     with pytest.raises(ValueError, match="did you mean 'mean_wait'"):
         plot(result, "mean_wai")
 
@@ -299,10 +283,7 @@ def test_legends_name_groups_and_nothing_else():
     assert [t.name for t in plot(rules).data if t.showlegend] == ["group 0 (tfrc)", "group 1 (sack)"]
     grid = {"bottleneck.buffer": [5, 20], "bottleneck.rate": [1e6, 2e6]}
     maps = plot(sweep_scenarios(scenario, grid, seeds=1, quantities=asked))
-    assert [title.text.rpartition("group ")[2] for title in maps.layout.annotations[1:]] == [
-        "0 (tfrc)",
-        "1 (sack)",
-    ] * 2
+    assert [title.text.rpartition("group ")[2] for title in maps.layout.annotations[1:]] == ["0 (tfrc)", "1 (sack)"] * 2
 
 
 def test_ticks_stand_at_the_points_and_groups_are_lines():
@@ -313,10 +294,7 @@ def test_ticks_stand_at_the_points_and_groups_are_lines():
     assert axis.ticktext == ("5", "20", "45") and axis.tickvals == (5, 20, 45)
     figure = plot(result.group_share_mean)
     assert [trace.type for trace in figure.data] == ["scatter"] * 2
-    assert [trace.name.rpartition(", ")[2].partition(":")[0] for trace in figure.data] == [
-        "group 0",
-        "group 1",
-    ]
+    assert [trace.name.rpartition(", ")[2].partition(":")[0] for trace in figure.data] == ["group 0", "group 1"]
     assert plot(result.loss_rate_mean).layout.xaxis.title.text == "bottleneck.buffer [packets]"
 
 
@@ -328,16 +306,13 @@ def test_paths_and_tables_are_scenarios():
 
 @pytest.mark.parametrize(
     "run",
-    [
-        lambda seeds: replicate(BASE, seeds),
-        lambda seeds: sweep_scenarios(BASE, {"bottleneck.buffer": [5]}, seeds),
-    ],
+    [lambda seeds: replicate(BASE, seeds), lambda seeds: sweep_scenarios(BASE, {"bottleneck.buffer": [5]}, seeds)],
     ids=["replicate", "sweep_scenarios"],
 )
 @pytest.mark.parametrize(
     "seeds",
     [[1.2, 1.9], [1, 1], [1, "1"], [np.uint64(7), 7], [True, 2], [-1], [2**128 + 1], [None], ["1e3"], [], 1.5, "12"],
-)  # fmt: skip
+)
 def test_seeds_are_whole_and_each_once(run: Refuse, seeds: list[object]) -> None:
     with pytest.raises(ScenarioError, match="seeds must be"):
         run(seeds)
@@ -374,7 +349,7 @@ def test_comparisons_take_whole_numbers_of_runs_and_whole_seeds(name: str) -> No
         ({"flows.0.parameters": [{"b": 0.1}], "flows.0.count": [2], "flows": [1, 2]}, "is a part of flows"),
         ({"topology": [1], "topology.kind": ["dumbbell"]}, "is a part of topology"),
     ],
-)  # fmt: skip
+)
 def test_a_value_has_one_key(grid: dict[str, list[object]], says: str) -> None:
     for turned in (grid, dict(reversed(grid.items()))):
         with pytest.raises(InputError, match=says):

@@ -26,9 +26,7 @@ def test_shapes_names_and_verdicts(result):
     assert list(result.statement.values) == list(STATEMENTS.values())
     assert set(result.verdict.values) <= {"agrees", "differs", "undecided"}
     for name in ("fairness", "utilisation"):
-        assert (result[f"{name}_low"] <= result[name]).all() and (
-            result[name] <= result[f"{name}_high"]
-        ).all()
+        assert (result[f"{name}_low"] <= result[name]).all() and (result[name] <= result[f"{name}_high"]).all()
         assert result[f"{name}_verdict"].dims == ("mean", "link", "protocol")
     assert kind_of(result) is TRefwaVsPackets
     np.testing.assert_allclose(result.gap, result.measured - result.predicted)
@@ -44,11 +42,7 @@ def test_an_alternation_stays_where_the_window_map_says_so(result):
 def test_queues_rest_at_their_models_but_for_codes_of_smoothed_times(result):
     gaps = result.gap.sel(case=["window", "delayed", "measured", "measured-rtt, with the code"]).values
     assert (np.abs(gaps) < 0.06).all()
-    assert (
-        float(result.measured.sel(case="measured-rtt"))
-        < 0.85
-        < float(result.predicted.sel(case="measured-rtt"))
-    )
+    assert float(result.measured.sel(case="measured-rtt")) < 0.85 < float(result.predicted.sel(case="measured-rtt"))
 
 
 def test_rests_with_codes_solve_the_recursion():

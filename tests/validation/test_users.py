@@ -74,18 +74,10 @@ def test_users_on_a_shared_link_are_a_closed_network():
     """Fixed windows without losses share a link as processors do; mean value analysis is exact for any sizes."""
     users, think, segments, rtt = 6, 0.5, 200, 0.004
     flow = Flows(
-        users,
-        rtt=rtt,
-        segments=segments,
-        segments_shape=2.5,
-        think=think,
-        pool=1,
-        packet_size=1000,
-        window_limit=12,
+        users, rtt=rtt, segments=segments, segments_shape=2.5, think=think, pool=1, packet_size=1000, window_limit=12
     )
     runs = [
-        simulate(Scenario((flow,), Bottleneck(1e7, 1000), duration=1500.0, warm_up=1.0, seed=seed))
-        for seed in range(4)
+        simulate(Scenario((flow,), Bottleneck(1e7, 1000), duration=1500.0, warm_up=1.0, seed=seed)) for seed in range(4)
     ]
     service, queue = segments * 8000 / 1e7, 0.0
     for n in range(1, users + 1):
@@ -123,28 +115,8 @@ def crowd(clock, scheduler="calendar", seed=3, record=None):
     links = (Link("a", "b", 4e5, 0.02, buffer=8, loss=0.02), Link("b", "c", 3e5, 0.01, buffer=9, queue="red"))
     flows = (
         Flows(8, "sack", source="a", target="c", segments=12, segments_shape=1.5, think=0.3, pool=4),
-        Flows(
-            4,
-            "newreno",
-            "rfc",
-            source="c",
-            target="a",
-            segments=9,
-            think=0.1,
-            delayed_ack=0.1,
-            timestamps=True,
-        ),
-        Flows(
-            2,
-            "reno",
-            source="a",
-            target=("b", "c"),
-            segments=7,
-            think=0.5,
-            stop=6.0,
-            overhead=0.01,
-            ecn=True,
-        ),
+        Flows(4, "newreno", "rfc", source="c", target="a", segments=9, think=0.1, delayed_ack=0.1, timestamps=True),
+        Flows(2, "reno", source="a", target=("b", "c"), segments=7, think=0.5, stop=6.0, overhead=0.01, ecn=True),
         Flows(2, "sack", "rfc", source="a", target="c", pool=2, control="cubic"),
         Flows(1, "poisson", source="a", target="c", rate=5e4),
     )
@@ -156,9 +128,7 @@ def crowd(clock, scheduler="calendar", seed=3, record=None):
 
 def digest(result):
     names = sorted(name for name, values in result.data_vars.items() if values.dtype.kind in "iuf")
-    return hashlib.sha256(
-        b"".join(np.ascontiguousarray(result[name].values).tobytes() for name in names)
-    ).hexdigest()
+    return hashlib.sha256(b"".join(np.ascontiguousarray(result[name].values).tobytes() for name in names)).hexdigest()
 
 
 @pytest.mark.parametrize("clock", ["grid", "double"])
@@ -225,9 +195,7 @@ def test_a_segment_to_lose_must_be_one():
 
 def test_interpreted_users_are_the_same():
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
-    done = subprocess.run(
-        [sys.executable, __file__], capture_output=True, text=True, env=environment, check=True
-    )
+    done = subprocess.run([sys.executable, __file__], capture_output=True, text=True, env=environment, check=True)
     assert json.loads(done.stdout) == {clock: digest(simulate(crowd(clock))) for clock in ("grid",)}
 
 

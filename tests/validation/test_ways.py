@@ -30,19 +30,11 @@ from tcpdynamics.validation.packet.scenario.course import MAX_CHANGES, read_trac
 BURSTS = {"model": "gilbert-elliott", "p": 0.02, "r": 0.25}
 
 
-def stream_of(
-    duration: float, way: Bottleneck, gap: float = 0.01, record: Record | None = None, **flow
-) -> Scenario:
+def stream_of(duration: float, way: Bottleneck, gap: float = 0.01, record: Record | None = None, **flow) -> Scenario:
     """Packets of 1000 bytes at even gaps over one link."""
     flows = Flows(sender="cbr", rate=8000 / gap, rtt=0.1, packet_size=1000, **flow)
     return Scenario(
-        (flows,),
-        way,
-        duration,
-        0.0,
-        epoch=1.0,
-        slice=duration,
-        record=record or Record(sends=True, receives=True),
+        (flows,), way, duration, 0.0, epoch=1.0, slice=duration, record=record or Record(sends=True, receives=True)
     )
 
 
@@ -66,9 +58,7 @@ def within(mean: float, values: np.ndarray, errors: float = 4.0) -> bool:
     return abs(np.mean(values) - mean) <= errors * np.std(values, ddof=1) / math.sqrt(len(values))
 
 
-@pytest.mark.parametrize(
-    "p, r, good, bad", [(0.02, 0.25, 0.0, 1.0), (0.1, 0.1, 0.01, 0.6), (0.3, 0.9, 0.0, 1.0)]
-)
+@pytest.mark.parametrize("p, r, good, bad", [(0.02, 0.25, 0.0, 1.0), (0.1, 0.1, 0.01, 0.6), (0.3, 0.9, 0.0, 1.0)])
 def test_gilbert_elliott_as_its_closed_form(p, r, good, bad):
     """The loss rate, and the probability of two losses that are k packets apart; over seeds."""
     loss = {"model": "gilbert-elliott", "p": p, "r": r, "good": good, "bad": bad}
@@ -99,8 +89,7 @@ def test_a_link_begins_in_its_long_run():
 def test_directions_have_states_of_their_own():
     links = (Link("a", "b", 1e9, 0.01, loss=BURSTS),)
     flows = tuple(
-        Flows(sender="cbr", rate=8e5, packet_size=1000, source=s, target=t)
-        for s, t in (("a", "b"), ("b", "a"))
+        Flows(sender="cbr", rate=8e5, packet_size=1000, source=s, target=t) for s, t in (("a", "b"), ("b", "a"))
     )
     scenario = Scenario(flows, None, 100.0, 0.0, epoch=1.0, links=links, record=Record(drops=True))
     result = simulate(scenario)
@@ -114,9 +103,7 @@ def test_data_and_acknowledgements_are_lost_apart():
     def lost(**loss):
         link = Link("a", "b", 1e6, 0.02, buffer_bytes=30_000, **loss)
         flows = (Flows(source="a", target="b", min_rto=0.2), Flows(source="b", target="a", start=1.0))
-        result = simulate(
-            Scenario(flows, None, 60.0, 0.0, epoch=1.0, links=(link,), record=Record(drops=True))
-        )
+        result = simulate(Scenario(flows, None, 60.0, 0.0, epoch=1.0, links=(link,), record=Record(drops=True)))
         kinds = result.drop_kind.values
         return (kinds < 4).mean() if len(kinds) else None, result
 
@@ -138,9 +125,7 @@ def test_losses_of_acknowledgements_on_a_bottleneck_as_on_links():
     )
     ours = simulate(scenario)
     assert list(ours.link.values) == ["bottleneck", "acknowledgements"]
-    assert float(ours.link_utilisation[1]) == 0.0 and float(ours.utilisation) == float(
-        ours.link_utilisation[0]
-    )
+    assert float(ours.link_utilisation[1]) == 0.0 and float(ours.utilisation) == float(ours.link_utilisation[0])
     lost = ours.drop_segment.values
     assert len(lost) == int(ours.acks_dropped[0]) > 5 and set(ours.drop_link.values) == {1}
     links = (
@@ -153,9 +138,7 @@ def test_losses_of_acknowledgements_on_a_bottleneck_as_on_links():
     )  # fmt: skip
     theirs = simulate(same)
     np.testing.assert_array_equal(ours.send_segment, theirs.send_segment)
-    np.testing.assert_allclose(
-        ours.send_time, theirs.send_time, rtol=0, atol=1e-7
-    )  # infinitely fast: 12 ns a packet
+    np.testing.assert_allclose(ours.send_time, theirs.send_time, rtol=0, atol=1e-7)  # infinitely fast: 12 ns a packet
 
 
 # Links that change
@@ -202,14 +185,7 @@ def by_hand(arrivals, bits, rows, by_bits=False, reorder=False):
 
 
 TABLE = ((0.0, 1e6, 0.0), (1.0, 2e5, 0.02), (2.5, 4e6, 0.1), (3.0, 8e5, 0.0), (4.004, 1.6e6, 0.0))
-OUTAGE = (
-    (0.0, 1e6, 0.0),
-    (1.0, 0.0, 0.02),
-    (1.5, 0.0, 0.3),
-    (2.5, 4e6, 0.1),
-    (3.0, 1e5, 0.0),
-    (3.3, 3e6, 0.01),
-)
+OUTAGE = ((0.0, 1e6, 0.0), (1.0, 0.0, 0.02), (1.5, 0.0, 0.3), (2.5, 4e6, 0.1), (3.0, 1e5, 0.0), (3.3, 3e6, 0.01))
 
 
 @pytest.mark.parametrize("by_bits", [False, True])
@@ -225,9 +201,7 @@ def test_departures_of_a_link_that_changes_are_those_by_hand(by_bits, reorder, r
     ends = by_hand(result.send_time.values + 0.025, 8000, rows, by_bits, reorder) + 0.025
     assert len(segments) > 700
     np.testing.assert_array_equal(segments, np.arange(len(segments)))
-    np.testing.assert_allclose(
-        received, ends[: len(segments)], rtol=0, atol=1e-7 if clock == "double" else 2e-8
-    )
+    np.testing.assert_allclose(received, ends[: len(segments)], rtol=0, atol=1e-7 if clock == "double" else 2e-8)
     assert (np.diff(result.receive_segment.values) < 0).any() == (reorder and (np.diff(ends) < 0).any())
 
 
@@ -251,9 +225,7 @@ def test_links_with_equal_tables_each_have_their_own_rate_and_delay(ways, change
     )
     flow = Flows(sender="cbr", rate=4e3, packet_size=500, route=tuple(names))
     run = simulate(
-        Scenario(
-            (flow,), None, 8.0, 0.0, epoch=1.0, links=links, clock=clock, record=Record(sends=True, receives=True)
-        )
+        Scenario((flow,), None, 8.0, 0.0, epoch=1.0, links=links, clock=clock, record=Record(sends=True, receives=True))
     )
     for sent, came in zip(run.send_time.values, run.receive_time.values, strict=False):
         time = sent
@@ -297,13 +269,9 @@ def test_utilisation_is_of_what_the_link_could_carry():
     full = simulate(stream_of(20.0, Bottleneck(1e6, 20, changes=rows, changes_by="bit"), gap=0.001))
     assert float(full.utilisation) == pytest.approx(1.0, abs=0.003)  # until the first packet comes
     rates = [1e6] * 5 + [2e6] * 5 + [5e5] * 4 + [0.0] + [3e6] * 5
-    half = simulate(
-        stream_of(20.0, Bottleneck(1e6, changes=rows, changes_by="bit"), gap=8000 / (np.mean(rates) / 2))
-    )
+    half = simulate(stream_of(20.0, Bottleneck(1e6, changes=rows, changes_by="bit"), gap=8000 / (np.mean(rates) / 2)))
     assert float(half.utilisation) == pytest.approx(0.5, abs=0.02)
-    late = Scenario(
-        **{**vars_of(stream_of(20.0, Bottleneck(1e6, 20, changes=rows), gap=0.001)), "warm_up": 9.0}
-    )
+    late = Scenario(**{**vars_of(stream_of(20.0, Bottleneck(1e6, 20, changes=rows), gap=0.001)), "warm_up": 9.0})
     # A packet may finish at the rate before: at most one for each change.
     assert float(simulate(late).utilisation) == pytest.approx(1.0, abs=4 * 8000 / (np.sum(rates[9:])))
 
@@ -311,9 +279,7 @@ def test_utilisation_is_of_what_the_link_could_carry():
 def test_an_outage_without_an_end_is_the_end():
     result = simulate(stream_of(20.0, Bottleneck(1e6, 20, changes=((5.0, 0.0),))))
     assert result.receive_time.values.max() < 5.1 and int(result.dropped[0]) > 1000
-    assert (
-        int(result.in_flight[0]) == 20 + 2
-    )  # one in the transmitter, 19 behind it, two on their way to them
+    assert int(result.in_flight[0]) == 20 + 2  # one in the transmitter, 19 behind it, two on their way to them
 
 
 @pytest.mark.parametrize("queue", ["red", "codel", "fq_codel", "sfq", "drr", "pie", "priority", "step"])
@@ -360,9 +326,7 @@ def test_jitter_reorders_as_its_closed_form(jitter, where):
         else:
             links = (Link("s", "a", None, 0.01), Link("a", "d", 1e10, 0.01, jitter=jitter, reorder=True))
             flow = Flows(sender="cbr", rate=8e5, packet_size=1000, source="s", target="d")
-            scenario = Scenario(
-                (flow,), None, 100.0, 0.0, epoch=1.0, links=links, record=Record(receives=True)
-            )
+            scenario = Scenario((flow,), None, 100.0, 0.0, epoch=1.0, links=links, record=Record(receives=True))
         received = simulate(scenario, seed).receive_segment.values
         late = received < np.maximum.accumulate(received)
         shares.append(late.mean())
@@ -381,13 +345,9 @@ def test_without_reorder_nothing_overtakes():
 @pytest.mark.parametrize("rules", ["ns2", "rfc"])
 def test_senders_live_with_reordering(sender, rules):
     """Duplicates ask for segments that are not lost; all arrives once in the end, and nothing is lost on the way."""
-    links = (
-        Link("s", "r", 1e7, 0.01), Link("r", "d", 1e7, 0.01, jitter=0.02, reorder=True),
-    )  # fmt: skip
+    links = (Link("s", "r", 1e7, 0.01), Link("r", "d", 1e7, 0.01, jitter=0.02, reorder=True))
     flow = Flows(1, sender, rules, source="s", target="d", segments=400)
-    scenario = Scenario(
-        (flow,), None, 100.0, 0.0, epoch=1.0, links=links, record=Record(sends=True, receives=True)
-    )
+    scenario = Scenario((flow,), None, 100.0, 0.0, epoch=1.0, links=links, record=Record(sends=True, receives=True))
     result = simulate(scenario)
     segments = result.receive_segment.values
     assert int(result.dropped.sum()) == 0 and np.isfinite(result.finish).all()
@@ -410,18 +370,9 @@ def test_shortcuts_know_of_reordering(where):
             way("s", "r", 1e8, "first"), way("r", "t", 2e6, "there", buffer=30), way("t", "d", 1e8, ""),
             way("d", "t", 1e8, ""), way("t", "r", 2e6, "back"), way("r", "s", 1e8, ""),
         )  # fmt: skip
-        flows = Flows(
-            2, rules="rfc", source="s", target="d", start_spread=0.1, **(jitter if where == "flow" else {})
-        )
+        flows = Flows(2, rules="rfc", source="s", target="d", start_spread=0.1, **(jitter if where == "flow" else {}))
         scenario = Scenario(
-            (flows,),
-            None,
-            20.0,
-            0.0,
-            epoch=1.0,
-            links=links,
-            record=Record(sends=True, receives=True),
-            clock="grid",
+            (flows,), None, 20.0, 0.0, epoch=1.0, links=links, record=Record(sends=True, receives=True), clock="grid"
         )
         return simulate(scenario)
 
@@ -440,12 +391,7 @@ def ways(draw: st.DrawFn) -> Scenario:
         return draw(st.sampled_from(values))
 
     def loss():
-        bursts = {
-            "model": "gilbert-elliott",
-            "p": one_of(0.01, 0.2),
-            "r": one_of(0.1, 0.9),
-            "bad": one_of(1, 0.5),
-        }
+        bursts = {"model": "gilbert-elliott", "p": one_of(0.01, 0.2), "r": one_of(0.1, 0.9), "bad": one_of(1, 0.5)}
         return one_of(0.0, 0.02, bursts)
 
     def way(a, b):
@@ -476,9 +422,7 @@ def _all_at_once(examples: int) -> None:
     @given(ways())
     def check(scenario: Scenario) -> None:
         result = simulate(scenario)  # conservation is checked at its end
-        limits = np.repeat(
-            [group.window_limit for group in scenario.flows], [g.count for g in scenario.flows]
-        )
+        limits = np.repeat([group.window_limit for group in scenario.flows], [g.count for g in scenario.flows])
         assert (result.in_flight.values <= 2 * limits).all()
         assert (result.send_time.values == simulate(scenario).send_time.values).all()
 

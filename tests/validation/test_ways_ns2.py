@@ -222,9 +222,7 @@ def test_losses_in_bursts_as_those_of_ns2_in_the_mean(ns, p, r):
     seeds = np.random.default_rng(7).integers(1, 2**30, 60)
     for run in (simulate, run_ns2):
         results = [run(scenario, int(seed)) for seed in seeds]
-        rows.append(
-            np.array([[float(x.goodput.sum()), float(x.timeouts.sum()), float(x.loss_rate)] for x in results])
-        )
+        rows.append(np.array([[float(x.goodput.sum()), float(x.timeouts.sum()), float(x.loss_rate)] for x in results]))
     ours, theirs = rows
     effect = ours.mean(0) - theirs.mean(0)
     error = np.sqrt(ours.var(0, ddof=1) / len(ours) + theirs.var(0, ddof=1) / len(theirs))

@@ -179,9 +179,7 @@ def test_no_window_of_several_routes_opens_at_a_loss(rules: str, acks: str) -> N
         sender="mtcp", rules=rules, acks=acks, routes=tuple(("a", f"r{i}", "b") for i in range(3)), window_limit=60,
         delayed_ack=0.1 if acks == "duplicated_delayed" else 0.0,
     )  # fmt: skip
-    run = simulate(
-        Scenario((flow,), None, 30.0, 0.0, epoch=0.1, links=tuple(links), record=Record(windows=0.0))
-    )
+    run = simulate(Scenario((flow,), None, 30.0, 0.0, epoch=0.1, links=tuple(links), record=Record(windows=0.0)))
     assert int(run.timeouts.sum()) > 3 and int(run.fast_recoveries.sum()) > 3
     assert np.diff(run.window_cwnd.values).max() <= 5.0
 

@@ -105,9 +105,8 @@ def mean_windows(kind, p, book, seeds, duration=400.0):
         handshake=False, start_spread=1.0,
     )  # fmt: skip
     scenario = Scenario(
-        (flow,), None, duration, duration / 5, links=(Link("s", "d", 1e11, RTT / 2, loss=p),), epoch=1.0,
-        slice=duration,
-    )  # fmt: skip
+        (flow,), None, duration, duration / 5, links=(Link("s", "d", 1e11, RTT / 2, loss=p),), epoch=1.0, slice=duration
+    )
     return replicate(scenario, seeds)["sent"].isel(flow=0) / (0.8 * duration) * RTT
 
 
@@ -182,9 +181,7 @@ def test_cubic_law_of_even_losses():
     """RFC 9438, figure 5: the fixed point of a map with slope one, so that windows come near it by and by only."""
     c, beta, every = 0.4, 0.7, 10_000
     law = (c * (3 + beta) / (4 * (1 - beta))) ** 0.25 * (RTT * every) ** 0.75
-    means = [
-        one_loss_in(every, "cubic", {"fast_convergence": 0}, law, cycles) / law - 1 for cycles in (30, 120)
-    ]
+    means = [one_loss_in(every, "cubic", {"fast_convergence": 0}, law, cycles) / law - 1 for cycles in (30, 120)]
     print(means)
     assert 0.0 < means[1] < means[0] < 0.3
 
@@ -254,14 +251,7 @@ def step(monkeypatch):
 def marked(flow, duration, rate=1e9, delay=2e-4, **queue):
     links = (Link("a", "b", rate, delay, 2000, queue="step_of_a_test", queue_parameters=queue),)
     return Scenario(
-        (flow,),
-        None,
-        duration,
-        duration / 2,
-        links=links,
-        epoch=0.01,
-        slice=duration,
-        record=Record(queues=0.0),
+        (flow,), None, duration, duration / 2, links=links, epoch=0.01, slice=duration, record=Record(queues=0.0)
     )
 
 
@@ -277,9 +267,7 @@ def test_limit_cycle_of_dctcp(step, flows, threshold, book):
     result = simulate(marked(flow, 0.4, rate, rtt / 2, threshold=threshold))
     window = (rate / 12000 * rtt + threshold) / flows
     # alpha^2 (1 - alpha/4) = (2 W + 1)/(W + 1)^2
-    alpha = min(
-        np.roots([-0.25, 1.0, 0.0, -(2 * window + 1) / (window + 1) ** 2]), key=lambda x: abs(x - 0.3)
-    ).real
+    alpha = min(np.roots([-0.25, 1.0, 0.0, -(2 * window + 1) / (window + 1) ** 2]), key=lambda x: abs(x - 0.3)).real
     swing = flows * (window + 1) * alpha / 2
     late = (result["queue_time"].values > 0.2) & (result["queue_link"].values == 0)
     waiting = result["queue_packets"].values[late]  # without the one that is being sent
@@ -290,14 +278,7 @@ def test_limit_cycle_of_dctcp(step, flows, threshold, book):
 
 def many_with_dctcp(count, book, handshake):
     flow = Flows(
-        count,
-        rules=book,
-        control="dctcp",
-        ecn=True,
-        rtt=0.01,
-        packet_size=1000,
-        handshake=handshake,
-        start_spread=0.1,
+        count, rules=book, control="dctcp", ecn=True, rtt=0.01, packet_size=1000, handshake=handshake, start_spread=0.1
     )
     link = Bottleneck(2e6, 500, queue="step", queue_parameters={"threshold": 5})
     return simulate(Scenario((flow,), link, 40.0, 20.0, record=Record(windows=0.5)))
@@ -417,12 +398,7 @@ def test_hystart_ends_slow_start_gently():
 def test_hystart_leaves_after_five_rounds_of_gentle_growth():
     """RFC 9406, 4.2: rounds followed from what was sent and acknowledged alone; that of the entry counts."""
     flow = Flows(
-        rules="rfc",
-        control="cubic",
-        parameters={"hystart": 1},
-        rtt=0.1,
-        packet_size=1000,
-        window_limit=100_000,
+        rules="rfc", control="cubic", parameters={"hystart": 1}, rtt=0.1, packet_size=1000, window_limit=100_000
     )
     record = Record(windows=0.0, sends=True)
     result = simulate(Scenario((flow,), Bottleneck(5e6, 30_000), 6.0, 1.0, epoch=0.1, record=record))

@@ -208,12 +208,7 @@ def _first_case(cases: Sequence[tuple[Any, Verdict]], otherwise: Verdict) -> Any
 
 
 def critical_value(
-    rates: Callable[[Array], tuple[Array, Array]],
-    low: float,
-    high: float,
-    *,
-    rounds: int = 4,
-    parts: int = PARTS,
+    rates: Callable[[Array], tuple[Array, Array]], low: float, high: float, *, rounds: int = 4, parts: int = PARTS
 ) -> tuple[float, float, float]:
     """Where decay turns to growth, by repeated division of an interval: `parts` + 1 simulations a round.
 

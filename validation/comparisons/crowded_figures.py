@@ -61,13 +61,9 @@ def laws(result: xr.Dataset) -> go.Figure:
     """Figs. 8 to 11: P(n packets sent in a round trip) against the loss; lines: the printed chain and the sender's."""
     numbers = range(len(LAW) - 1)
     panels = _panels(2, [f"{n} sent" for n in numbers])
-    part = result.isel(
-        link=[i for i, f in enumerate(result.figures.values) if {"9", "10", "11"} & set(f.split())]
-    )
+    part = result.isel(link=[i for i, f in enumerate(result.figures.values) if {"9", "10", "11"} & set(f.split())])
     loss = np.linspace(0.01, 0.4, 40)
-    for name, law, dash in zip(
-        CHAINS, (printed_law(loss), compiled_law(loss)), ("solid", "dash"), strict=True
-    ):
+    for name, law, dash in zip(CHAINS, (printed_law(loss), compiled_law(loss)), ("solid", "dash"), strict=True):
         for n in numbers:
             panels.add_scatter(
                 x=loss, y=law[:, n], name=name, line={"color": BLACK, "dash": dash, "width": 1.5}, mode="lines",
@@ -91,9 +87,7 @@ def laws(result: xr.Dataset) -> go.Figure:
 def distances(result: xr.Dataset) -> go.Figure:
     """Figs. 9 to 11: the distance of each sender's law from the printed chain, and from the simulator's sender's."""
     panels = _panels(1, [f"from the {name}" for name in map(str, result.chain.values)], shared_yaxes=True)
-    part = result.isel(
-        link=[i for i, f in enumerate(result.figures.values) if {"9", "10", "11"} & set(f.split())]
-    )
+    part = result.isel(link=[i for i, f in enumerate(result.figures.values) if {"9", "10", "11"} & set(f.split())])
     for column, chain in enumerate(map(str, result.chain.values), 1):
         for name, look in _looks(result):
             one = part.sel(sender=name, chain=chain)
@@ -112,11 +106,7 @@ def distances(result: xr.Dataset) -> go.Figure:
 
 def longest_hangs(result: xr.Dataset) -> go.Figure:
     """How long the longest hang of a flow is: quantiles over flows, a panel a load of 1 Mbit/s with runs of 200 s."""
-    links = [
-        str(one.link.values)
-        for one in _of_figure(result, 9).transpose("link", ...).link
-        if one.measured >= 200
-    ]
+    links = [str(one.link.values) for one in _of_figure(result, 9).transpose("link", ...).link if one.measured >= 200]
     links.sort(key=lambda name: float(result.flows.sel(link=name)))
     panels = _panels(1, links, shared_yaxes=True)
     for column, link in enumerate(links, 1):
@@ -184,12 +174,7 @@ def _panels(rows: int, titles: Sequence[str], **more: Any) -> go.Figure:
     from plotly.subplots import make_subplots
 
     panels = make_subplots(
-        rows,
-        -(-len(titles) // rows),
-        subplot_titles=titles,
-        horizontal_spacing=0.05,
-        vertical_spacing=0.12,
-        **more,
+        rows, -(-len(titles) // rows), subplot_titles=titles, horizontal_spacing=0.05, vertical_spacing=0.12, **more
     )
     return panels.update_layout(
         template="plotly_white", height=460, legend=LEGEND_BELOW | {"y": -0.25}, margin={"t": 50, "r": 20}
@@ -199,11 +184,5 @@ def _panels(rows: int, titles: Sequence[str], **more: Any) -> go.Figure:
 def _blank(x: str, y: str) -> go.Figure:
     import plotly.graph_objects as go
 
-    layout = {
-        "template": "plotly_white",
-        "xaxis_title": x,
-        "yaxis_title": y,
-        "height": 460,
-        "margin": {"t": 30},
-    }
+    layout = {"template": "plotly_white", "xaxis_title": x, "yaxis_title": y, "height": 460, "margin": {"t": 30}}
     return go.Figure(layout=layout | {"legend": LEGEND_BELOW | {"y": -0.25}})

@@ -275,8 +275,5 @@ def pooled(run: xr.Dataset) -> xr.Dataset:
     ([1], 2)
     """
     users = run.sizes["flow"] // POOL
-    sends = {
-        "send_time": ("send", run["send_time"].values),
-        "send_flow": ("send", run["send_flow"].values // POOL),
-    }
+    sends = {"send_time": ("send", run["send_time"].values), "send_flow": ("send", run["send_flow"].values // POOL)}
     return xr.Dataset(sends, {"flow": np.arange(users)})

@@ -166,16 +166,12 @@ class MisraVsLinearisation(Comparison):
     def _measure_varying(self, gains: Any) -> tuple[Any, Any]:
         link = self.model("proportional", gains)
         rest = link.equilibrium()
-        W, q, T = (
-            np.broadcast_to(np.asarray(x), len(gains)) for x in (rest.window, rest.queue, link.base_rtt)
-        )
+        W, q, T = (np.broadcast_to(np.asarray(x), len(gains)) for x in (rest.window, rest.queue, link.base_rtt))
         flows = MarkedFlows(flows=self.flows, capacity=self.capacity, base_rtt=T, gain=gains)
 
         def runs(per_rtt: int, size: float) -> Any:
             step = self.rtt / per_rtt
-            _, window, queue = flows.run(
-                W=W * (1 + size), q=q * (1 + size), horizon=0.6 * self.horizon, step=step
-            )
+            _, window, queue = flows.run(W=W * (1 + size), q=q * (1 + size), horizon=0.6 * self.horizon, step=step)
             every = per_rtt // 10
             return np.stack([window / W[:, None] - 1, queue / q[:, None] - 1])[..., ::every]
 
@@ -208,10 +204,7 @@ class MisraVsLinearisation(Comparison):
         part = result.sel(fluid="proportional")
         for i, name in enumerate(PREDICTIONS):
             roots = part.sel(prediction=name)
-            z = (
-                -roots.predicted.sel(quantity="decay").values
-                + 1j * roots.predicted.sel(quantity="frequency").values
-            )
+            z = -roots.predicted.sel(quantity="decay").values + 1j * roots.predicted.sel(quantity="frequency").values
             spectrum_lines(panels, roots.ratio.values, z, name, i)
         measured_points(panels, part.ratio.values, part.sel(prediction="exact"), 2)
         exact = result.critical_predicted.sel(prediction="exact")
@@ -250,9 +243,7 @@ class MisraVsLinearisation(Comparison):
             )
         exact, simple = (result.verdict.sel(prediction=p) for p in PREDICTIONS)
         same = bool((exact.sel(fluid="varying delay") == "agrees").all())
-        moving = (
-            f"That the delay moves with the queue {'changes nothing' if same else 'matters'} to first order."
-        )
+        moving = f"That the delay moves with the queue {'changes nothing' if same else 'matters'} to first order."
         return (
             f"Decay rates and frequencies of nonlinear trajectories: {counts(exact)} with the exact quasi-polynomial, "
             f"{counts(simple)} with the simplified one. Critical gains from simulations [1/packet]: "

@@ -176,9 +176,7 @@ class SenderChainLadder(Comparison):
         _, _, laws, loop = (part() for part in tracked(parts, weights=(2, 4, 1, 1)))
         steps = []
         for before, after in pairwise(RUNGS):
-            found = law_distance(
-                laws.sel(rung=after, drop=True) - laws.sel(rung=before, drop=True), "packets"
-            )
+            found = law_distance(laws.sel(rung=after, drop=True) - laws.sel(rung=before, drop=True), "packets")
             steps.append(found)
         step = xr.concat(steps, xr.Variable("step", list(STEPS)))
         interval = mean_interval(laws)
@@ -227,8 +225,7 @@ class SenderChainLadder(Comparison):
         """Law of each replication less that of the sender's chain at its loss, by rung and number of flows."""
         return {
             rung: [
-                part.law.values - np.array([self._of_chain("sender", p) for p in part.loss.values])
-                for part in parts
+                part.law.values - np.array([self._of_chain("sender", p) for p in part.loss.values]) for part in parts
             ]
             for rung, parts in self._queues.items()
         }
@@ -294,8 +291,7 @@ class SenderChainLadder(Comparison):
             out[f"measured_loss{end}"] = found[which].assign_attrs(units="1")
         gaps = np.array([self._gaps[rung] for rung in QUEUES])
         apart = law_distance(
-            xr.DataArray(gaps, {"queue": list(QUEUES)}, ("queue", "flows", "replication", "packets")),
-            "packets",
+            xr.DataArray(gaps, {"queue": list(QUEUES)}, ("queue", "flows", "replication", "packets")), "packets"
         )
         for end, which in (("", "distance"), ("_low", "low"), ("_high", "high")):
             out[f"queue_distance{end}"] = apart[which].assign_attrs(units="1")
@@ -314,9 +310,7 @@ class SenderChainLadder(Comparison):
                 line={"color": colour}, mode="lines+markers",
                 error_y=error_bars(part, "distance"),
             )  # fmt: skip
-        picture.update_layout(
-            height=460, template="plotly_white", legend=LEGEND_BELOW | {"y": -0.3}, margin={"t": 30}
-        )
+        picture.update_layout(height=460, template="plotly_white", legend=LEGEND_BELOW | {"y": -0.3}, margin={"t": 30})
         picture.update_xaxes(title_text="packet-loss probability")
         picture.update_yaxes(title_text="total-variation distance of a step", rangemode="tozero")
         return picture
@@ -348,10 +342,7 @@ class SenderChainLadder(Comparison):
         picture = go.Figure()
         for rung, colour in zip(CHAINS, COLOURS, strict=False):
             picture.add_scatter(
-                x=result.flows.values,
-                y=result[f"loss_{rung}"].values,
-                name=f"{rung} chain",
-                line={"color": colour},
+                x=result.flows.values, y=result[f"loss_{rung}"].values, name=f"{rung} chain", line={"color": colour}
             )
         for queue, symbol in zip(QUEUES, ("circle", "x"), strict=True):
             part = result.sel(queue=queue)
@@ -386,8 +377,7 @@ class SenderChainLadder(Comparison):
             for part in [result.queue_distance.sel(queue=queue)]
         ]
         gaps = {
-            rung: float(abs(result[f"loss_{rung}"] - result.measured_loss.sel(queue="spread")).max())
-            for rung in CHAINS
+            rung: float(abs(result[f"loss_{rung}"] - result.measured_loss.sel(queue="spread")).max()) for rung in CHAINS
         }
         errors = ", ".join(f"{rung} {gap:.3f}" for rung, gap in gaps.items())
         return (

@@ -53,16 +53,8 @@ CLAIMS = {
     "nearly all duplicates gone": ("section 6.1, 3.5/s: at most a tenth of Reno's", -np.inf, 0.1),
     "fewer segments sent than Reno": ("Fig. 6, 3.5/s: over Reno's", -np.inf, 1.0),
     "the same where nothing is congested": ("section 1, 2.5/s: finished over Reno's, to 1 %", 0.99, 1.01),
-    "Reno not degraded beside LEAP": (
-        "Fig. 9, half of 100 flows: Reno's goodput over that without LEAP",
-        0.99,
-        np.inf,
-    ),
-    "goodput grows with LEAP's share": (
-        "Fig. 9: mean goodput of 100 LEAP flows over that of 100 of Reno",
-        1.0,
-        np.inf,
-    ),
+    "Reno not degraded beside LEAP": ("Fig. 9, half of 100 flows: Reno's goodput over that without LEAP", 0.99, np.inf),
+    "goodput grows with LEAP's share": ("Fig. 9: mean goodput of 100 LEAP flows over that of 100 of Reno", 1.0, np.inf),
 }
 
 #: LEAP flows among 100 on one link, and for how long at most [s].
@@ -198,16 +190,12 @@ class LeapVsPackets(Comparison):
         senders, kinds = (ONE, *self.senders), (PLAIN, LEAP)
         cases = [(p, s, k) for p in self.loss for s in senders for k in kinds]
         shape = (len(self.loss), len(senders), len(kinds))
-        measured = [
-            _means(self.path(s, k == LEAP, p), self.replications, _of_transfers) for p, s, k in tracked(cases)
-        ]
+        measured = [_means(self.path(s, k == LEAP, p), self.replications, _of_transfers) for p, s, k in tracked(cases)]
         dims = ("loss", "path_sender", "kind")
         coords = {"loss": list(self.loss), "path_sender": list(senders), "kind": list(kinds)}
         result = _intervals(measured, shape, dims, coords, "path_")
         for name in ("duplicates", "transmissions"):
-            rows = [
-                [getattr(LeapTransfer(p, p), f"{name}_{k}")() for k in ("plain", "leap")] for p in self.loss
-            ]
+            rows = [[getattr(LeapTransfer(p, p), f"{name}_{k}")() for k in ("plain", "leap")] for p in self.loss]
             result[f"path_{name}_predicted"] = (("loss", "kind"), SEGMENTS * np.array(rows, float))
         predicted = result.path_duplicates_predicted
         for edge in ("", "_low", "_high"):
@@ -276,9 +264,7 @@ class LeapVsPackets(Comparison):
                 x=part.loss.values, y=part.path_duplicates_predicted.values, mode="lines", name=f"{kind}: law",
                 line={"color": colour, "width": 1.5}, row=1, col=1,
             )  # fmt: skip
-            for sender, symbol in zip(
-                part.path_sender.values, ("x", "circle", "square", "diamond"), strict=False
-            ):
+            for sender, symbol in zip(part.path_sender.values, ("x", "circle", "square", "diamond"), strict=False):
                 panels.add_scatter(
                     **_points(part.sel(path_sender=sender), "loss", "path_duplicates"), name=f"{sender}, {kind}",
                     mode="markers", marker={"color": colour, "symbol": symbol, "size": 7}, row=1, col=1,
@@ -362,9 +348,7 @@ def _table_in_words(result: xr.Dataset) -> str:
         if not column.sizes["density"]:
             return ""
         if (column.table_verdict == Verdict.NO_ANSWER.value).all():
-            return (
-                f" Table 1 is of runs of {PAPER_DURATION:g} s; these have another length: no verdict on it."
-            )
+            return f" Table 1 is of runs of {PAPER_DURATION:g} s; these have another length: no verdict on it."
         last = column.isel(density=-1)
         agree = int((column.table_verdict == Verdict.AGREES.value).sum())
         columns.append(
@@ -463,9 +447,7 @@ def _claims(
         holds, fails = low >= least and high <= greatest, high < least or low > greatest
         verdict = Verdict.AGREES if holds else Verdict.DIFFERS if fails else Verdict.UNDECIDED
         for column, value in zip(
-            columns.values(),
-            (mean, low, high, verdict if interval is not None else Verdict.NO_ANSWER),
-            strict=True,
+            columns.values(), (mean, low, high, verdict if interval is not None else Verdict.NO_ANSWER), strict=True
         ):
             column.append(str(value) if isinstance(value, Verdict) else value)
     ratio_attrs = {"units": "1", "long_name": "LEAP over Reno"}

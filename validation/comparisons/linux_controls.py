@@ -27,13 +27,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 RECORD = "linux_controls_recorded.json"
-QUANTITIES = {
-    "use of the link": "1",
-    "loss rate": "1",
-    "queueing delay": "s",
-    "Jain's index": "1",
-    "timeouts": "1/s",
-}
+QUANTITIES = {"use of the link": "1", "loss rate": "1", "queueing delay": "s", "Jain's index": "1", "timeouts": "1/s"}
 #: Of the simulator: what its flows are given.
 OURS: dict[str, dict[str, Any]] = {
     "simulator, RFCs": {"rules": "rfc", "min_rto": 0.2, "max_rto": 120.0, "max_backoff": 65536},
@@ -119,12 +113,7 @@ def cases() -> list[Case]:
         if kind == "two flows" or name != "dctcp"  # without marks it is Reno
     ]
     of_queues = [
-        Case(
-            "queue",
-            name,
-            ours=None if isinstance(how, str) else "reno",
-            words=how if isinstance(how, str) else "",
-        )
+        Case("queue", name, ours=None if isinstance(how, str) else "reno", words=how if isinstance(how, str) else "")
         for name, how in QUEUES.items()
     ]
     return of_controls + of_queues

@@ -218,10 +218,7 @@ class LinuxSends(Study):
         ]
         changed = [[1.0 - alike(sender, "Linux", name) for sender in SENDERS] for name in SWITCHES]
         followed = [
-            [
-                alike(sender, f"ours, {name}", name) if name in SWITCHED else float("nan")
-                for sender in SENDERS
-            ]
+            [alike(sender, f"ours, {name}", name) if name in SWITCHED else float("nan") for sender in SENDERS]
             for name in SWITCHES
         ]
         result = _dataset(differences, lists)
@@ -236,9 +233,7 @@ class LinuxSends(Study):
         from plotly.subplots import make_subplots
 
         names = [str(name) for name in result.ours.values]
-        panels = make_subplots(
-            1, len(names), subplot_titles=[f"ours: {name}" for name in names], shared_yaxes=True
-        )
+        panels = make_subplots(1, len(names), subplot_titles=[f"ours: {name}" for name in names], shared_yaxes=True)
         for column, name in enumerate(names, 1):
             kinds = result.kind.sel(ours=name)
             for kind, colour in zip(Kind, [*COLOURS, *COLOURS], strict=False):
@@ -251,11 +246,7 @@ class LinuxSends(Study):
                 )  # fmt: skip
         panels.update_yaxes(title_text="lists of losses", col=1)
         panels.update_layout(
-            height=460,
-            template="plotly_white",
-            barmode="stack",
-            legend=LEGEND_BELOW | {"y": -0.2},
-            margin={"t": 40},
+            height=460, template="plotly_white", barmode="stack", legend=LEGEND_BELOW | {"y": -0.2}, margin={"t": 40}
         )
         return panels
 
@@ -294,8 +285,7 @@ class LinuxSends(Study):
         ]
         total = f"{settings['switched']} lists with each of {result.sizes['sender']} senders"
         followed = [
-            f"{name} {round(float(result.followed.sel(switch=name).sum()) * settings['switched'])}"
-            for name in SWITCHED
+            f"{name} {round(float(result.followed.sel(switch=name).sum()) * settings['switched'])}" for name in SWITCHED
         ]
         return (
             f"Linux {result.attrs['linux']}, {n} lists of lost packets for each sender.\n\n"

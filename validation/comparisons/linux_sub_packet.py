@@ -167,8 +167,7 @@ class LinuxSubPacket(Study):
     def paragraph(result: xr.Dataset) -> str:
         """What the comparison says, in words made from its numbers."""
         parts = [
-            f"{link}: "
-            + "; ".join(_in_words(result.sel(link=link, sender=sender)) for sender in _there(result, link))
+            f"{link}: " + "; ".join(_in_words(result.sel(link=link, sender=sender)) for sender in _there(result, link))
             for link in map(str, result.link.values)
         ]
         return (
@@ -190,9 +189,7 @@ def _alike(result: xr.Dataset, link: str) -> str:
     if not known.any():
         return ""
     agree = (one.low <= 0) & (one.high >= 0) & known
-    counted = [
-        f"{int(a)} of {int(n)}" for a, n in zip(agree.sum("quantity"), known.sum("quantity"), strict=True)
-    ]
+    counted = [f"{int(a)} of {int(n)}" for a, n in zip(agree.sum("quantity"), known.sum("quantity"), strict=True)]
     return f"{link}: {', '.join(counted)}"
 
 
@@ -232,12 +229,7 @@ def _there(result: xr.Dataset, link: str) -> list[str]:
 
 
 def _in_words(part: xr.Dataset) -> str:
-    named = {
-        "loss rate": "loss",
-        "0 sent": "silent",
-        "Jain's index, 20 s": "Jain",
-        "locked out for 20 s": "locked out",
-    }
+    named = {"loss rate": "loss", "0 sent": "silent", "Jain's index, 20 s": "Jain", "locked out for 20 s": "locked out"}
     numbers = [f"{word} {interval_text(part.sel(quantity=quantity))}" for quantity, word in named.items()]
     return f"{part.sender.values!s}: {', '.join(numbers)}"
 

@@ -110,9 +110,7 @@ class LockOut(Comparison):
             if name not in RUNS:
                 raise DomainError(f"runs must list some of {', '.join(RUNS)}, got {shown(name)}")
         if self.runs[0] != PAPER:
-            raise DomainError(
-                f"runs must begin with {PAPER}, to which others are compared, got {shown(self.runs[0])}"
-            )
+            raise DomainError(f"runs must begin with {PAPER}, to which others are compared, got {shown(self.runs[0])}")
         if self.flows < 2:
             raise DomainError(f"flows must be at least 2, got {shown(self.flows)}")
         self.scenario(PAPER)
@@ -140,8 +138,7 @@ class LockOut(Comparison):
             parts = min(TIMERS, self.flows)
             sizes = [self.flows // parts + (i < self.flows % parts) for i in range(parts)]
             groups = tuple(
-                replace(flow, count=count, min_rto=1.0 + (i + 0.5) / parts * sending)
-                for i, count in enumerate(sizes)
+                replace(flow, count=count, min_rto=1.0 + (i + 0.5) / parts * sending) for i, count in enumerate(sizes)
             )
         elif run == "no back-off":
             assert paper is not None
@@ -183,16 +180,11 @@ class LockOut(Comparison):
             paper = data if paper is None else paper
             cases.append(self._case(name, data))
         result = xr.concat(cases, xr.Variable("run", list(self.runs)))
-        result["verdict"] = (
-            result.gap.dims,
-            grade_tolerance(result.gap_low.values, result.gap_high.values, TOLERANCE),
-        )
+        result["verdict"] = (result.gap.dims, grade_tolerance(result.gap_low.values, result.gap_high.values, TOLERANCE))
         result["expected"] = ((), self._expected(), {"units": "1"})
         result["printed"] = ((), PRINTED, {"units": "1"})
         for i, end in enumerate(("", "_low", "_high")):
-            values = [
-                NS2.get(name, (np.nan,) * 3)[i] if self._as_recorded() else np.nan for name in self.runs
-            ]
+            values = [NS2.get(name, (np.nan,) * 3)[i] if self._as_recorded() else np.nan for name in self.runs]
             result[f"ns2{end}"] = ("run", values, {"units": "1"})
         result.attrs = self.attributes()
         return result
@@ -277,9 +269,7 @@ class LockOut(Comparison):
                 marker={"symbol": "x", "color": BLUE, "size": 10},
             )  # fmt: skip
         picture.add_hline(y=PRINTED, line={"dash": "dot", "color": BLACK}, annotation_text="the paper")
-        picture.update_layout(
-            height=420, template="plotly_white", legend=LEGEND_BELOW | {"y": -0.45}, margin={"t": 30}
-        )
+        picture.update_layout(height=420, template="plotly_white", legend=LEGEND_BELOW | {"y": -0.45}, margin={"t": 30})
         picture.update_yaxes(title_text="flows with nothing in a slice", tickformat=".0%")
         return picture
 
@@ -335,9 +325,7 @@ def chain_says(data: xr.Dataset, slice: float, chain: str, backoff_cap: int = 6)
     p = np.where(np.isfinite(p), p, data.loss_rate_other.values[:, None])  # a flow that only sends again
     resent = np.where(np.isfinite(resent), resent, p)
     inside = (1e-9, 1 - 1e-9)
-    pairs = xr.Dataset(
-        {"p": ("point", np.clip(p, *inside).ravel()), "r": ("point", np.clip(resent, *inside).ravel())}
-    )
+    pairs = xr.Dataset({"p": ("point", np.clip(p, *inside).ravel()), "r": ("point", np.clip(resent, *inside).ravel())})
     model = SubPacketExact(
         loss=pairs.p, retransmission_loss=pairs.r, collapse=2, base_timeout=timeout, backoff_cap=backoff_cap
     )

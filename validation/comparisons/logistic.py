@@ -78,14 +78,10 @@ class LogisticVsFluid(Comparison):
         self._check_work()
         epsilon, delay = list(self.epsilon), list(self.delay)
         oscillation = measure(self.fluid(epsilon, delay), self.horizon, _STEP)
-        oscillation = oscillation.assign_coords(
-            epsilon=epsilon, delay=delay
-        )  # whatever the fluid makes of them
+        oscillation = oscillation.assign_coords(epsilon=epsilon, delay=delay)  # whatever the fluid makes of them
         model = LogisticDelayed(epsilon=epsilon, delay=delay)
         roots = characteristic_roots(model, count=1).characteristic_root.isel(root=0, drop=True)
-        result = roots_against(oscillation, roots).assign(
-            deviation=oscillation.deviation.isel(flow=0, drop=True)
-        )
+        result = roots_against(oscillation, roots).assign(deviation=oscillation.deviation.isel(flow=0, drop=True))
         critical = [self._critical(e) for e in tracked(epsilon)]
         result = result.assign(
             critical_variables(critical, self._chart(), {"epsilon": epsilon}, "RTT", "critical delay")
@@ -151,8 +147,7 @@ class LogisticVsFluid(Comparison):
         without = ""
         if undelayed is not None:
             rates = [
-                f"{float(m):.4f} at {e:g}"
-                for m, e in zip(undelayed.measured, undelayed.epsilon.values, strict=True)
+                f"{float(m):.4f} at {e:g}" for m, e in zip(undelayed.measured, undelayed.epsilon.values, strict=True)
             ]
             beyond = ", also beyond 2" if float(undelayed.epsilon.max()) > 2 else ""
             without = f" Without delay the measured decay rate is epsilon itself{beyond}: {', '.join(rates)}."

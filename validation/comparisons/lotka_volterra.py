@@ -31,15 +31,7 @@ from tcpdynamics.solvers.problems import DomainError
 from tcpdynamics.solvers.stability.stability_chart import stability_chart
 
 from ..fluid import Crowd
-from .comparison import (
-    PARTS,
-    Comparison,
-    check_length,
-    counts,
-    critical_value,
-    critical_variables,
-    roots_against,
-)
+from .comparison import PARTS, Comparison, check_length, counts, critical_value, critical_variables, roots_against
 from .oscillation import measure, operations
 
 if TYPE_CHECKING:
@@ -124,9 +116,7 @@ class LotkaVolterraVsFluid(Comparison):
             ],
             xr.Variable("fluid", list(FLUIDS)),
         )
-        variables = critical_variables(
-            np.array(critical).reshape(*shape, 3), expected, dims, "RTT", "critical delay"
-        )
+        variables = critical_variables(np.array(critical).reshape(*shape, 3), expected, dims, "RTT", "critical delay")
         result = result.assign(variables)
         result["critical_r1"] = (
             ("fluid", "flows"), np.reshape(r1, shape), {"units": "RTT", "long_name": "critical delay, reading R1"},
@@ -241,9 +231,7 @@ class LotkaVolterraVsFluid(Comparison):
 
         parts = []
         for name in result.fluid.values:
-            cells = ", ".join(
-                f"{value(result.sel(fluid=name, flows=n))} for {n} flows" for n in result.flows.values
-            )
+            cells = ", ".join(f"{value(result.sel(fluid=name, flows=n))} for {n} flows" for n in result.flows.values)
             parts.append(f"{name}: {cells}")
         queue = result.sel(fluid="queue", flows=result.flows.values[-1])
         with_queue = float(queue.critical) if np.isfinite(queue.critical) else float(queue.critical_low)

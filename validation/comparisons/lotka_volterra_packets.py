@@ -88,9 +88,7 @@ def network(
         )  # fmt: skip
     if udp is not None:
         links += [Link("u", "left", rate, 0.005)]
-        flows.append(
-            Flows(sender="cbr", source="u", target="right", packet_size=SIZE, start_spread=0.01, **udp)
-        )
+        flows.append(Flows(sender="cbr", source="u", target="right", packet_size=SIZE, start_spread=0.01, **udp))
     return Scenario(
         tuple(flows), None, duration, duration / 2 if warm_up is None else warm_up, links=tuple(links), seed=seed,
         epoch=1.0, slice=duration / 10, clock="grid", record=Record(windows=sampled), name="logistic control",
@@ -197,9 +195,7 @@ class LotkaVolterraVsPackets(Comparison):
             low, high = LogisticMap(epsilon=gain, capacity=1.0).two_cycle()
             by_map = 0.0 if gain < 2 else float(high) - float(low)  # at epsilon = 3 it is chaos: as a size
             for model, predicted in (("map per round trip", by_map), ("law per acknowledgement", 0.0)):
-                rows.append(
-                    Row("gains", f"epsilon = {gain:g}", gain, model, "1", swings, predicted, absolute=True)
-                )
+                rows.append(Row("gains", f"epsilon = {gain:g}", gain, model, "1", swings, predicted, absolute=True))
         return rows
 
     def _convergence(self) -> list[Row]:
@@ -225,7 +221,7 @@ class LotkaVolterraVsPackets(Comparison):
                 Row("convergence", name, rate, "section 3.2", "RTT", steps, formula),
                 Row("trains", name, rate, "trains of acknowledgements", "RTT", trains, float(np.mean(expected))),
                 Row("start to end", name, rate, "none", "RTT", whole, math.nan),
-            ]  # fmt: skip
+            ]
         return rows
 
     def _shares(self) -> list[Row]:
@@ -245,21 +241,15 @@ class LotkaVolterraVsPackets(Comparison):
                     lost += int(result.dropped.sum())
                 settled = kind(**model).equilibrium().throughput.values
                 case = f"{rate / MBIT:g} Mbit/s"
-                rows.append(
-                    Row("shares", case, rate, name, "1", values, float(settled[0] / settled.sum()), True)
-                )
-                rows.append(
-                    Row("losses", f"shares, {case}, {name}", rate, "none", "packet", [lost] * 2, 0.0, True)
-                )
+                rows.append(Row("shares", case, rate, name, "1", values, float(settled[0] / settled.sum()), True))
+                rows.append(Row("losses", f"shares, {case}, {name}", rate, "none", "packet", [lost] * 2, 0.0, True))
         return rows
 
     def _sums(self) -> list[Row]:
         """Section 3.2: all windows together, of flows that begin at once, in bandwidth-delay products."""
         rows = []
         for n in self.flows:
-            for offered, kind, name in (
-                (0, LotkaVolterraThroughput, "throughput"), (1, LotkaVolterraLink, "windows"),
-            ):  # fmt: skip
+            for offered, kind, name in ((0, LotkaVolterraThroughput, "throughput"), (1, LotkaVolterraLink, "windows")):
                 values = []
                 for seed in self._seeds():
                     law = {"offered": float(offered), "epsilon": 0.5}  # stable with any number of flows here
@@ -284,16 +274,12 @@ class LotkaVolterraVsPackets(Comparison):
             # Windows of n/M BDP make a round trip as much longer; the staleness is counted in base round trips.
             age = (BACK + late) * crowding / n + interval / 2
             found = [self._largest(n, late, interval, one / age, seed) for seed in self._seeds()]
-            rows.append(
-                Row("largest gain", f"{late:g} RTT late", late, "others old (R1)", "1", found, one / age)
-            )
+            rows.append(Row("largest gain", f"{late:g} RTT late", late, "others old (R1)", "1", found, one / age))
             for offered, name in ((0.0, "throughput: none"), (1.0, "windows: beyond the largest gain")):
                 law = {"staleness": late, "interval": 1.0, "offered": offered}
                 swings = [self._swing(n, law, seed) for seed in self._seeds()]
                 expected = math.nan if offered else 0.0
-                rows.append(
-                    Row("swing", f"{late:g} RTT late", late, name, "1", swings, expected, absolute=True)
-                )
+                rows.append(Row("swing", f"{late:g} RTT late", late, name, "1", swings, expected, absolute=True))
         return rows
 
     def _largest(self, n: int, late: float, interval: float, about: float, seed: int) -> float:
@@ -323,9 +309,7 @@ class LotkaVolterraVsPackets(Comparison):
                 ratios[offered].append(late[-1] / late[0])
                 lost += int(result.dropped.sum())
         expected = _latecomers(5)
-        rows.append(
-            Row("joins", "last over first window", 5, "throughput, base RTT as met", "1", ratios[0], expected)
-        )
+        rows.append(Row("joins", "last over first window", 5, "throughput, base RTT as met", "1", ratios[0], expected))
         rows.append(Row("joins", "the same, windows measured", 5, "none", "1", ratios[1], math.nan))
         rows.append(Row("losses", "joins and leaves", 5, "none", "packet", [lost] * 2, 0.0, absolute=True))
         return rows
@@ -340,17 +324,11 @@ class LotkaVolterraVsPackets(Comparison):
             result = self._run(RATE, (RATE,), 40.0, seed, [{}], udp=udp, warm_up=1e-3)
             lost += int(result.dropped.sum())
             share_of = result.slice_goodput.isel(flow=0).values * 8 * SIZE / 4.0 / RATE
-            for values, slice_ in zip(
-                taken, (1, 3, 6, 8), strict=True
-            ):  # of 4 s, from 2 s after a step at least
+            for values, slice_ in zip(taken, (1, 3, 6, 8), strict=True):  # of 4 s, from 2 s after a step at least
                 values.append(float(share_of[slice_]))
         for (time, share), values in zip(steps, taken, strict=True):
-            rows.append(
-                Row("udp", f"from {time:g} s on", time, "what UDP leaves", "1", values, 1 - share, True)
-            )
-        rows.append(
-            Row("losses", "changing UDP traffic", 4, "none", "packet", [lost] * 2, 0.0, absolute=True)
-        )
+            rows.append(Row("udp", f"from {time:g} s on", time, "what UDP leaves", "1", values, 1 - share, True))
+        rows.append(Row("losses", "changing UDP traffic", 4, "none", "packet", [lost] * 2, 0.0, absolute=True))
         return rows
 
     def _check_work(self) -> None:

@@ -50,11 +50,7 @@ def _gains(result: xr.Dataset) -> list[Statement]:
     cases, said = _of(result, "gains"), []
     for gains, settles in ((GAINS[:2], True), (GAINS[2:], False)):
         size = float(cases.measured_high.values[np.isin(cases["at"].values, gains)].max())
-        why = (
-            ""
-            if settles
-            else ": each acknowledgement is a step of its own, and Fig. 1 is a map per round trip"
-        )
+        why = "" if settles else ": each acknowledgement is a step of its own, and Fig. 1 is a map per round trip"
         said.append(
             Statement(
                 f"epsilon = {gains[0]:g} and {gains[1]:g}",

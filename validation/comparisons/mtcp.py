@@ -106,13 +106,9 @@ class MtcpVsPackets(Comparison):
         for name, values, known in (("rates", self.rates, DELAYS), ("lists", self.lists, LISTS)):
             for value in values:
                 if value not in known:
-                    raise DomainError(
-                        f"{name} must list some of {', '.join(map(str, known))}, got {shown(value)}"
-                    )
+                    raise DomainError(f"{name} must list some of {', '.join(map(str, known))}, got {shown(value)}")
         if not 2 <= self.replications <= 100_000:
-            raise DomainError(
-                f"replications must be a whole number in [2, 100000], got {shown(self.replications)}"
-            )
+            raise DomainError(f"replications must be a whole number in [2, 100000], got {shown(self.replications)}")
 
     def scenario(self, rate: float, lists: str, sender: str, ack_loss: float) -> Scenario:
         """A transfer of 2 Mbytes; links of `rate`, and the delay that belongs to it."""
@@ -121,9 +117,8 @@ class MtcpVsPackets(Comparison):
             flow = Flows(1, RENO, route=("s", "a1", "a2", "d"), **common)
         else:
             flow = Flows(
-                1, "mtcp", routes=_ROUTES, acks=sender,
-                parameters={"cumulative": float(lists == CUMULATIVE)}, **common,
-            )  # fmt: skip
+                1, "mtcp", routes=_ROUTES, acks=sender, parameters={"cumulative": float(lists == CUMULATIVE)}, **common
+            )
         links = two_paths((rate, rate), (DELAYS[rate],) * 2, 50, None, 0.02, ack_loss)
         return Scenario(
             (flow,), None, 400.0, 0.0, links=links, epoch=0.1, slice=400.0, clock="double", seed=self.seed,
@@ -172,9 +167,7 @@ class MtcpVsPackets(Comparison):
     def _check_work(self) -> None:
         # A transfer of 2000 segments, some 10 events each.
         work = len(self.rates) * len(self.lists) * len(SENDERS) * len(ACK_LOSS) * self.replications * 3e6
-        check_work(
-            f"{self.replications} replications of Table 4", work, "give fewer rates, lists or replications"
-        )
+        check_work(f"{self.replications} replications of Table 4", work, "give fewer rates, lists or replications")
 
     @staticmethod
     def figure(result: xr.Dataset) -> go.Figure:
@@ -210,9 +203,7 @@ class MtcpVsPackets(Comparison):
     @staticmethod
     def paragraph(result: xr.Dataset) -> str:
         """What the comparison says, in words made from its numbers."""
-        return "\n\n".join(
-            [_of_levels(result), *_of_statements(result), _of_laws(result), _of_estimates(result)]
-        )
+        return "\n\n".join([_of_levels(result), *_of_statements(result), _of_laws(result), _of_estimates(result)])
 
 
 _ROUTES = (("s", "a1", "a2", "d"), ("s", "b1", "b2", "d"))
@@ -259,9 +250,7 @@ def _table4(runs: Any, rates: Sequence[float], lists: Sequence[str]) -> xr.Datas
     law = result.kept / result.kept_predicted
     result["kept_verdict"] = (
         dims,
-        grade_tolerance(
-            law * result.kept_low / result.kept - 1, law * result.kept_high / result.kept - 1, 0.03
-        ),
+        grade_tolerance(law * result.kept_low / result.kept - 1, law * result.kept_high / result.kept - 1, 0.03),
     )
     return result.assign(holds=_statements(result)).assign_coords(coords)
 
@@ -325,9 +314,7 @@ def _estimates(seed: int, replications: int) -> xr.Dataset:
             1, "mtcp", routes=(("s", "a", "d"), ("s", "b", "d")), window_limit=window, packet_size=1000,
             segments=1500, start_spread=0.1, acks=acks,
         )  # fmt: skip
-        scenario = Scenario(
-            (flow,), None, 300.0, 0.0, links=links, epoch=0.1, slice=300.0, clock="double", seed=seed
-        )
+        scenario = Scenario((flow,), None, 300.0, 0.0, links=links, epoch=0.1, slice=300.0, clock="double", seed=seed)
         return replicate(scenario, replications).isel(flow=0)
 
     runs = simulated(FEW, "immediate")
@@ -361,9 +348,7 @@ def _estimates(seed: int, replications: int) -> xr.Dataset:
 def _first(there: Any, back: Any, y: int) -> tuple[list[float], list[float]]:
     """Estimates once each route is measured, if the first measured pair is (0, y)."""
     half = (there[0] + back[y]) / 2
-    return [float(there[j] - there[0] + half) for j in (0, 1)], [
-        float(back[j] - back[y] + half) for j in (0, 1)
-    ]
+    return [float(there[j] - there[0] + half) for j in (0, 1)], [float(back[j] - back[y] + half) for j in (0, 1)]
 
 
 def _of_levels(result: xr.Dataset) -> str:

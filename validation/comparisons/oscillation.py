@@ -88,11 +88,7 @@ def exponent(deviation: Array, step: float) -> tuple[complex, float]:
     begin = end // 5
     fits = [
         _fit(deviation[:, low:high], step)
-        for low, high in (
-            (begin, end),
-            (begin + (end - begin) // 4, end),
-            (begin, end - (end - begin) // 4),
-        )
+        for low, high in ((begin, end), (begin + (end - begin) // 4, end), (begin, end - (end - begin) // 4))
     ]
     return fits[0], float(max(abs(z - fits[0]) for z in fits[1:]))
 
@@ -125,10 +121,7 @@ def _fit(part: Array, step: float) -> complex:
 
 
 def disturbed(
-    problem: Any,
-    *,
-    direction: Mapping[str, float] | None = None,
-    scale: Mapping[str, Any] | None = None,
+    problem: Any, *, direction: Mapping[str, float] | None = None, scale: Mapping[str, Any] | None = None
 ) -> Any:
     """A problem that starts beside its first fixed point, with the relative deviation from it as an output.
 
@@ -154,8 +147,7 @@ def disturbed(
     move = dict.fromkeys(point, 1.0) if direction is None else direction
     start = {k: sympy.sympify(x) + size * move.get(k, 0.0) * unit[k] for k, x in point.items()}
     deviation = {
-        f"deviation[{i}]": (sympy.Symbol(k, real=True) - point[k]) / unit[k]
-        for i, k in enumerate(point, start=1)
+        f"deviation[{i}]": (sympy.Symbol(k, real=True) - point[k]) / unit[k] for i, k in enumerate(point, start=1)
     }
     sizes = xr.DataArray([SIZE, SIZE / 2], dims="disturbance")
     changed: dict[str, Any] = {

@@ -49,11 +49,9 @@ SIMULATED: dict[str, dict[str, Any]] = {
     "simulator, Linux's rules": AS_IT_COMES,
     "simulator, Linux's rules, CUBIC": AS_IT_COMES | {"control": "cubic"},
     "simulator, RFCs": {"rules": "rfc", "min_rto": 0.2, "max_rto": 120.0, "max_backoff": 65536},
-    "simulator, RFCs, timeouts of 0.6 s": {
-        "rules": "rfc", "min_rto": 0.6, "max_rto": 120.0, "max_backoff": 65536,
-    },
+    "simulator, RFCs, timeouts of 0.6 s": {"rules": "rfc", "min_rto": 0.6, "max_rto": 120.0, "max_backoff": 65536},
     "simulator, ns-2": {},
-}  # fmt: skip
+}
 #: Of Linux, which sender of ours it is set against: the same rules three times, and the RFCs.
 PAIRS = {
     "simulator, Linux's rules, switches off": "Linux, switches off",
@@ -236,9 +234,7 @@ class PacketsVsLinux(Study):
                 )  # fmt: skip
         panels.update_xaxes(title_text="flows on 1 Mbit/s")
         panels.update_yaxes(rangemode="tozero")
-        panels.update_layout(
-            height=460, template="plotly_white", legend=LEGEND_BELOW | {"y": -0.25}, margin={"t": 50}
-        )
+        panels.update_layout(height=460, template="plotly_white", legend=LEGEND_BELOW | {"y": -0.25}, margin={"t": 50})
         return panels
 
     @staticmethod
@@ -295,9 +291,7 @@ def table(result: xr.Dataset, flows: int) -> list[str]:
                 one = part.sel(sender=name, quantity=quantity)
                 half = (float(one.mean_high) - float(one.mean_low)) / 2
                 differs = name in PAIRS and one.verdict.sel(pair=name) == Verdict.DIFFERS.value
-                cells.append(
-                    f"{float(one['mean']):.4g} \N{PLUS-MINUS SIGN}{half:.1g}{'*' if differs else ' '}"
-                )
+                cells.append(f"{float(one['mean']):.4g} \N{PLUS-MINUS SIGN}{half:.1g}{'*' if differs else ' '}")
             lines.append(f"{quantity:23s}{unit:5s}" + "".join(f"{cell:>15s}" for cell in cells))
     return lines
 

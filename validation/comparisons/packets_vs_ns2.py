@@ -263,9 +263,7 @@ def table(result: xr.Dataset) -> list[dict[str, Any]]:
             row = result.sel(case=case, quantity=quantity)
             numbers = {name: float(row[name]) for name in columns}
             unit, verdict = str(row["quantity_unit"].values), str(row["verdict"].values)
-            rows.append(
-                {"case": str(case), "quantity": str(quantity), "unit": unit, **numbers, "verdict": verdict}
-            )
+            rows.append({"case": str(case), "quantity": str(quantity), "unit": unit, **numbers, "verdict": verdict})
     return rows
 
 

@@ -11,14 +11,7 @@ import numpy as np
 import xarray as xr
 
 from tcpdynamics import __version__
-from tcpdynamics.charts.look import (
-    BLACK,
-    GREY,
-    VERDICT_COLOURS,
-    axis_title,
-    break_lines,
-    coordinate,
-)
+from tcpdynamics.charts.look import BLACK, GREY, VERDICT_COLOURS, axis_title, break_lines, coordinate
 from tcpdynamics.errors import DomainError, shown, suggestion
 from tcpdynamics.models.fairness import measured_jain
 
@@ -118,9 +111,7 @@ class PredictionVsPackets(Comparison):
             self._check_share(True)
             far = law_distance(gap.where(~missing), "packets", level=self.level)
             of_law = ("distance", "low", "high", "noise")
-            data |= {
-                name: far[part] for name, part in zip((*self.effect, "effect_noise"), of_law, strict=True)
-            }
+            data |= {name: far[part] for name, part in zip((*self.effect, "effect_noise"), of_law, strict=True)}
             relative = True
             words = "total-variation distance between the measured mean law and the predicted one"
             low_high = {"measured": measured, "gap": gap.where(~missing)}
@@ -157,11 +148,7 @@ class PredictionVsPackets(Comparison):
 
     def attributes(self, label: str = "") -> dict[str, Any]:
         """What was compared, by which rule, on how many replications of which scenario."""
-        settings = {
-            "quantity": label or self._quantity_name(),
-            "tolerance": self.tolerance,
-            "level": self.level,
-        }
+        settings = {"quantity": label or self._quantity_name(), "tolerance": self.tolerance, "level": self.level}
         replications = self.runs.sizes["replication"]
         return {
             "comparison": type(self).__name__, "version": __version__, "parameters": json.dumps(settings),
@@ -190,10 +177,7 @@ class PredictionVsPackets(Comparison):
         elif quantity in runs:
             values = runs[quantity]
         else:
-            known = [
-                *QUANTITIES,
-                *sorted(str(k) for k, v in runs.data_vars.items() if "replication" in v.dims),
-            ]
+            known = [*QUANTITIES, *sorted(str(k) for k, v in runs.data_vars.items() if "replication" in v.dims)]
             close = suggestion(str(quantity), known)
             raise DomainError(
                 f"quantity must be a function of the runs or one of {', '.join(known)}, got {shown(quantity)}{close}"
@@ -255,17 +239,11 @@ class PredictionVsPackets(Comparison):
         singular = [str(u).replace("packets", "packet") for u in units]
         if None not in units and singular[0] != singular[1]:
             name = self._quantity_name(measured)
-            both = (
-                isinstance(self.quantity, str) and self.quantity in QUANTITIES and self.quantity in self.runs
-            )
+            both = isinstance(self.quantity, str) and self.quantity in QUANTITIES and self.quantity in self.runs
             raise DomainError(
                 f"prediction must be in {units[1]}, as {name} is, got {units[0]}; convert it, or, if "
                 f"it is in {units[1]}, label it: .assign_attrs(units={str(units[1])!r})"
-                + (
-                    f"; the count of each flow is the quantity lambda runs: runs.{self.quantity}"
-                    if both
-                    else ""
-                )
+                + (f"; the count of each flow is the quantity lambda runs: runs.{self.quantity}" if both else "")
             )
 
     def _is_law(self, measured: xr.DataArray) -> bool:
@@ -318,9 +296,7 @@ class PredictionVsPackets(Comparison):
         if dim == "packets":
             ticks = [*map(str, x[:-1]), f"{x[-1]} or more"]
             panels.update_xaxes(tickvals=x, ticktext=ticks, row=1, col=1)
-        heading = (
-            f"{settings['quantity']} of {result.attrs['name']}: {PredictionVsPackets._verdict_words(result)}"
-        )
+        heading = f"{settings['quantity']} of {result.attrs['name']}: {PredictionVsPackets._verdict_words(result)}"
         return panels.update_layout(
             template="plotly_white", height=480, title={"text": heading, "font": {"size": 14}},
             legend={"orientation": "h", "y": -0.25}, showlegend=True,
@@ -347,12 +323,7 @@ class PredictionVsPackets(Comparison):
 def _scale(x: Any) -> dict[str, Any]:
     """A logarithmic axis for parameters that span a factor of ten or more; counts from 0 on stay as they are."""
     values = np.asarray(x)
-    wide = (
-        values.dtype.kind == "f"
-        and values.size > 1
-        and values.min() > 0
-        and values.max() >= 10 * values.min()
-    )
+    wide = values.dtype.kind == "f" and values.size > 1 and values.min() > 0 and values.max() >= 10 * values.min()
     return {"type": "log", "exponentformat": "power"} if wide else {}
 
 
@@ -361,12 +332,7 @@ def _attrs(result: xr.Dataset, dim: str) -> dict[str, Any]:
 
 
 def _points(
-    panels: go.Figure,
-    column: int,
-    x: Any,
-    result: xr.Dataset,
-    names: tuple[str, str, str],
-    legend: bool = True,
+    panels: go.Figure, column: int, x: Any, result: xr.Dataset, names: tuple[str, str, str], legend: bool = True
 ) -> None:
     """Means with intervals, a trace for each verdict, so that the legend explains the colours."""
     middle, low, high = (np.atleast_1d(result[name].values) for name in names)
@@ -387,9 +353,7 @@ def _points(
 def _tail(predicted: xr.DataArray, size: int) -> xr.DataArray:
     """Probabilities of 0, 1, 2, ... packets in at most so many categories; the last counts all larger numbers."""
     labels = predicted["packets"].values.tolist() if "packets" in predicted.coords else ()
-    counts = labels == () or [str(label).removesuffix(".0") for label in labels] == [
-        str(i) for i in range(len(labels))
-    ]
+    counts = labels == () or [str(label).removesuffix(".0") for label in labels] == [str(i) for i in range(len(labels))]
     if predicted.sizes["packets"] <= size or not counts:
         return predicted
     last = predicted.isel(packets=slice(size - 1, None)).sum("packets", skipna=False)
@@ -420,9 +384,7 @@ def _fold(measured: xr.DataArray, predicted: xr.DataArray) -> xr.DataArray:
     first = measured.isel(packets=slice(0, size - 1)).transpose(..., "packets").values
     folded = np.concatenate([first, tail.values[..., None]], axis=-1)
     dims = [d for d in measured.dims if d != "packets"]
-    return xr.DataArray(
-        folded, dims=[*dims, "packets"], coords={"packets": np.arange(size)}, attrs=measured.attrs
-    )
+    return xr.DataArray(folded, dims=[*dims, "packets"], coords={"packets": np.arange(size)}, attrs=measured.attrs)
 
 
 def compare(

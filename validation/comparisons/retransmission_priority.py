@@ -174,9 +174,7 @@ class RetransmissionPriorityVsPackets(Comparison):
         """A panel for each queue: Jain's index against flows, with and without priority; crosses: the chain."""
         from plotly.subplots import make_subplots
 
-        panels = make_subplots(
-            rows=1, cols=2, subplot_titles=["drop-tail", "SFQ, five lanes"], shared_yaxes=True
-        )
+        panels = make_subplots(rows=1, cols=2, subplot_titles=["drop-tail", "SFQ, five lanes"], shared_yaxes=True)
         for column, queue in enumerate(QUEUES, 1):
             for name, colour in _COLOURS.items():
                 part = result.sel(queue=queue, priority=name)

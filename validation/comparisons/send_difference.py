@@ -138,9 +138,7 @@ def wheel(timeout: float) -> float:
     return float(0.001 * 8**level)
 
 
-def difference(
-    ours: Sends, theirs: Sends, losses: Losses = Losses("tail", 20, ()), later: float = 0.0
-) -> Difference:
+def difference(ours: Sends, theirs: Sends, losses: Losses = Losses("tail", 20, ()), later: float = 0.0) -> Difference:
     """The first send that differs, and why.
 
     Parameters

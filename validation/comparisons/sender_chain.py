@@ -68,9 +68,7 @@ class SenderChainVsPackets(Comparison):
         "intervals of the distance that hold together at 95 % (Bonferroni over senders and losses); differs: the "
         f"interval misses zero; agrees: it begins at zero and reaches {WIDEST} at most; undecided: it reaches further"
     )
-    quick: ClassVar[dict[str, Any]] = {
-        "senders": tuple(SENDERS)[3:8:4], "losses": (0.05, 0.2, 0.4), "duration": 5000.0,
-    }  # fmt: skip
+    quick: ClassVar[dict[str, Any]] = {"senders": tuple(SENDERS)[3:8:4], "losses": (0.05, 0.2, 0.4), "duration": 5000.0}
 
     senders: Sequence[str] = tuple(SENDERS)
     losses: Sequence[float] = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
@@ -172,10 +170,7 @@ class SenderChainVsPackets(Comparison):
             )  # fmt: skip
         noise = result.noise.mean("sender")
         picture.add_scatter(
-            x=result.loss.values,
-            y=noise.values,
-            name="by chance alone",
-            line={"dash": "dot", "color": "#555555"},
+            x=result.loss.values, y=noise.values, name="by chance alone", line={"dash": "dot", "color": "#555555"}
         )
         picture.update_layout(height=420, template="plotly_white", legend=LEGEND_BELOW, margin={"t": 30})
         picture.update_xaxes(title_text="packet-loss probability")

@@ -145,9 +145,7 @@ class Study(Comparison, listed=False):
 
     def simulated(self, label: Any, cell: Cell) -> list[Any]:
         """The numbers of the simulator's runs of a cell."""
-        return [
-            self.measure(PACKETS.run(cell, seed, self.timeout), label, cell) for seed in self.roots(PACKETS)
-        ]
+        return [self.measure(PACKETS.run(cell, seed, self.timeout), label, cell) for seed in self.roots(PACKETS)]
 
     def packed(self, measured: Any) -> Any:
         """One run in the form of the record."""
@@ -159,9 +157,7 @@ class Study(Comparison, listed=False):
 
     def gathered(self, runs: list[Any]) -> Any:
         """Quantities of runs, over `replication` and `quantity`."""
-        return xr.DataArray(
-            np.array(runs, float), {"quantity": list(self.quantities)}, ("replication", "quantity")
-        )
+        return xr.DataArray(np.array(runs, float), {"quantity": list(self.quantities)}, ("replication", "quantity"))
 
     def absent(self) -> xr.DataArray:
         """Quantities of a cell that an engine cannot run: not a number."""

@@ -179,9 +179,7 @@ class SubPacketChainVsPackets(Comparison):
             )
         for name in ("base_timeout", "retransmission_loss"):
             if np.ndim(getattr(self, name)):
-                raise DomainError(
-                    f"{name} must be one number, got {shown(getattr(self, name))}; compare once for each"
-                )
+                raise DomainError(f"{name} must be one number, got {shown(getattr(self, name))}; compare once for each")
         self.chain_model(SubPacketFull, 0.1)
         self.chain_model(SubPacketExact, 0.1)
         self.scenario("drop-tail", max(self.flows))
@@ -248,9 +246,7 @@ class SubPacketChainVsPackets(Comparison):
         """Refuse what takes too long in all, before the first run. The independent link sends what
         drop-tail sends."""
         once = sum(
-            self.scenario(link if link != "independent" else "drop-tail", n).work
-            for n in self.flows
-            for link in LINKS
+            self.scenario(link if link != "independent" else "drop-tail", n).work for n in self.flows for link in LINKS
         )
         check_work(
             f"{self.replications} replications of {len(self.flows)} loads on {len(LINKS)} links",
@@ -300,24 +296,17 @@ class SubPacketChainVsPackets(Comparison):
         for n in tracked(self.flows):
             drop_tail = replicate(self.scenario("drop-tail", n), self.replications)
             runs = {"drop-tail": drop_tail} | {
-                link: replicate(self.scenario(link, n, drop_tail), self.replications)
-                for link in tracked(LINKS[1:])
+                link: replicate(self.scenario(link, n, drop_tail), self.replications) for link in tracked(LINKS[1:])
             }
-            cases.append(
-                xr.concat([self._case(runs[link]) for link in LINKS], xr.Variable("link", list(LINKS)))
-            )
+            cases.append(xr.concat([self._case(runs[link]) for link in LINKS], xr.Variable("link", list(LINKS))))
         return cases
 
     def _case(self, runs: xr.Dataset) -> xr.Dataset:
         """One link and number of flows: every prediction at the loss of its own replication."""
         share, w_max = runs.epoch_share.values, self.w_max  # (replication, 8 or more)
         shares = np.concatenate([share[:, :w_max], share[:, w_max:].sum(axis=1, keepdims=True)], axis=1)
-        simulated = xr.DataArray(
-            shares, dims=("replication", "packets"), coords={"packets": np.arange(w_max + 1)}
-        )
-        predicted = xr.concat(
-            [self._predict(chain, runs) for chain in CHAINS], xr.Variable("chain", list(CHAINS))
-        )
+        simulated = xr.DataArray(shares, dims=("replication", "packets"), coords={"packets": np.arange(w_max + 1)})
+        predicted = xr.concat([self._predict(chain, runs) for chain in CHAINS], xr.Variable("chain", list(CHAINS)))
         gap = simulated - predicted
         far = law_distance(gap, "packets")
         out = interval(simulated, "simulated") | interval(gap, "gap")
@@ -350,9 +339,7 @@ class SubPacketChainVsPackets(Comparison):
             # A run without timeouts has none to measure.
             p_r = runs.loss_rate_timeout.drop_vars("seed").fillna(p)
             timer = np.maximum(runs.rto_over_rtt.drop_vars("seed").fillna(self.base_timeout), 1.0)
-            model = self.chain_model(
-                SubPacketExact, p, retransmission_loss=p_r, base_timeout=timer, collapse=2
-            )
+            model = self.chain_model(SubPacketExact, p, retransmission_loss=p_r, base_timeout=timer, collapse=2)
             problem = model.chain()
         else:
             model = self.chain_model(SubPacketExact, loss, collapse=2 if "two" in chain else self.collapse)
@@ -395,12 +382,7 @@ class SubPacketChainVsPackets(Comparison):
         rows = -(-len(numbers) // 3)
         titles = [f"{n} packet{'' if n == 1 else 's'} sent" for n in numbers]
         panels = make_subplots(
-            rows,
-            3,
-            subplot_titles=titles,
-            shared_xaxes=True,
-            vertical_spacing=0.24 / rows,
-            horizontal_spacing=0.06,
+            rows, 3, subplot_titles=titles, shared_xaxes=True, vertical_spacing=0.24 / rows, horizontal_spacing=0.06
         )
         loss = np.linspace(0.005, 0.48, 200)
         lines: dict[str, Any] = {
@@ -437,9 +419,8 @@ class SubPacketChainVsPackets(Comparison):
         panels.update_yaxes(title_text="probability of an epoch", col=1)
         panels.update_yaxes(rangemode="tozero")
         panels.update_layout(
-            height=310 * rows, legend={"orientation": "h", "y": -0.28 / rows}, margin={"t": 70},
-            template="plotly_white",
-        )  # fmt: skip
+            height=310 * rows, legend={"orientation": "h", "y": -0.28 / rows}, margin={"t": 70}, template="plotly_white"
+        )
         if own.changed():
             panels.update_layout(title=f"Chains with {own.changed()}", margin={"t": 100})
         return panels
@@ -538,11 +519,7 @@ class SubPacketChainVsPackets(Comparison):
         figure.update_layout(**FIGURE_LAYOUT, height=460)
         figure.update_xaxes(type="log", title_text="length of a silence, t [epochs]", range=[0, 2.4])
         figure.update_yaxes(
-            type="log",
-            title_text="P(silence lasts at least t)",
-            range=[-4, 0.05],
-            dtick=1,
-            exponentformat="power",
+            type="log", title_text="P(silence lasts at least t)", range=[-4, 0.05], dtick=1, exponentformat="power"
         )
         return figure
 
@@ -558,9 +535,7 @@ class SubPacketChainVsPackets(Comparison):
         for m_0 in (1, 2, 3):
             flow = own.chain_model(SubPacketExact, 0.1, base_timeout=m_0)
             root = self_consistent(link.balance(flow)).root
-            figure.add_trace(
-                go.Scatter(x=flows, y=root.values, name=f"self-consistent chain, T0 = {m_0} RTT")
-            )
+            figure.add_trace(go.Scatter(x=flows, y=root.values, name=f"self-consistent chain, T0 = {m_0} RTT"))
         for name in ("drop-tail", "spread", "jitter"):
             part = result.sel(link=name)
             symbol, colour = MARKERS[name]
@@ -572,10 +547,7 @@ class SubPacketChainVsPackets(Comparison):
                 )
             )  # fmt: skip
         figure.update_layout(
-            **FIGURE_LAYOUT,
-            height=420,
-            xaxis_title="flows on the link, N",
-            yaxis_title="packet-loss probability",
+            **FIGURE_LAYOUT, height=420, xaxis_title="flows on the link, N", yaxis_title="packet-loss probability"
         )
         return figure
 
@@ -644,8 +616,7 @@ def summary(result: xr.Dataset) -> list[dict[str, Any]]:
         for chain in CHAINS:
             part = result.sel(link=link, chain=chain)
             at: dict[str, list[float]] = {
-                str(verdict): sorted(part.loss.values[part.verdict.values == verdict].tolist())
-                for verdict in Verdict
+                str(verdict): sorted(part.loss.values[part.verdict.values == verdict].tolist()) for verdict in Verdict
             }
             worst = part.gap.isel(packets=slice(0, -1))
             where = np.unravel_index(np.nanargmax(np.abs(worst.values)), worst.shape)

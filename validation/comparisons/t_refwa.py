@@ -105,16 +105,12 @@ class TRefwaMapVsFluid(Comparison):
         check_length("gains", self.gains)
         check_length("lags", self.lags)
         if any(phi < 0 or psi <= 0 for phi, psi in self.gains):
-            raise DomainError(
-                f"gains must list pairs with phi >= 0 and psi > 0, got {shown(list(self.gains))}"
-            )
+            raise DomainError(f"gains must list pairs with phi >= 0 and psi > 0, got {shown(list(self.gains))}")
 
     def fluid(self, name: str, phi: float, psi: float, room: float | None = None) -> SampledWindow:
         """The simulation of a case; `room` is what the buffer really holds [packet]."""
         lags, paced, _ = FLUIDS[name]
-        return SampledWindow(
-            phi=phi, psi=psi, bdp=self.bdp, buffer=self.buffer, lags=lags, paced=paced, room=room
-        )
+        return SampledWindow(phi=phi, psi=psi, bdp=self.bdp, buffer=self.buffer, lags=lags, paced=paced, room=room)
 
     def run(self) -> xr.Dataset:
         """Simulate, measure, compare.
@@ -159,11 +155,7 @@ class TRefwaMapVsFluid(Comparison):
         result["best"] = ("fluid", best)
         result["expected"] = ("fluid", [FLUIDS[n][2] or "none" for n in names])
         result = result.assign(self._critical(names))
-        result["settled"] = (
-            "fluid",
-            [self._settled(n) for n in names],
-            {"units": "1", "long_name": "Q/B at rest"},
-        )
+        result["settled"] = ("fluid", [self._settled(n) for n in names], {"units": "1", "long_name": "Q/B at rest"})
         result["lost"] = ("fluid", [self._lost(n) for n in names], {"units": "1", "long_name": "lost [BDP]"})
         result = result.assign(self._reach()).assign(self._cycle())
         result.attrs = self.attributes()
@@ -224,10 +216,7 @@ class TRefwaMapVsFluid(Comparison):
 
             def rates(phis: Any, name: str = name) -> Any:
                 both = [self._multiplier(name, float(phi), self.psi) for phi in phis]
-                return (
-                    np.array([-np.log(abs(m)) for m, _ in both]),
-                    np.array([e / abs(m) for m, e in both]),
-                )
+                return (np.array([-np.log(abs(m)) for m, _ in both]), np.array([e / abs(m) for m, e in both]))
 
             low, high = (0.9, 1.6) if name == "continuous control" else (0.93, 3.13)
             critical.append(self.critical_value(rates, low, high))

@@ -73,9 +73,7 @@ def one_link(
     )  # fmt: skip
 
 
-def fig1(
-    link: str, mean: str, protocol: str, *, duration: float, red: bool = False, seed: int = 1
-) -> Scenario:
+def fig1(link: str, mean: str, protocol: str, *, duration: float, red: bool = False, seed: int = 1) -> Scenario:
     """The eight groups of Fig. 1 on a link of Table II, the first tenth of the run left out."""
     rate, buffer, flows = LINKS[link]
     sender, control, routed = PROTOCOLS[protocol]

@@ -48,7 +48,7 @@ READINGS: dict[str, tuple[dict[str, float], Any]] = {
     ),
     "measured-rtt": ({"idle": 3.0}, models.TRefwaMeasuredRtt(bdp=1250.0, buffer=1250.0)),
     "measured-rtt, with the code": ({"idle": 3.0}, models.TRefwaMeasuredRtt(bdp=1250.0, buffer=1250.0)),
-}  # fmt: skip
+}
 
 #: Gains and age of the queue -> what is left of an alternation from one interval to the next, by the window map, where
 #: any start in [0, B/2] is on a cycle of two, and by the delayed one.
@@ -66,9 +66,7 @@ _SETTLED = 5.0
 _NONE = 0.005
 
 #: Round-trip times [s], just above the lower ends and just below the upper ends of cells of the code, at 50 and 100 ms.
-_CELLS = tuple(
-    float(end * (1.01 if i == 0 else 0.99)) for c in (35, 42) for i, end in enumerate(RttCode().cell(c))
-)
+_CELLS = tuple(float(end * (1.01 if i == 0 else 0.99)) for c in (35, 42) for i, end in enumerate(RttCode().cell(c)))
 
 #: Case -> round-trip times of groups [s], and parameters. In short queues a code of least round-trip times says all.
 SHARES: dict[str, tuple[tuple[float, ...], dict[str, float]]] = {
@@ -126,9 +124,7 @@ class TRefwaVsPackets(Comparison):
     """
 
     rule: ClassVar[str] = f"agrees: the interval lies within {TOLERANCE:g}; differs: beyond; else undecided"
-    quick: ClassVar[dict[str, Any]] = {
-        "links": ("T3",), "duration": 20.0, "paper_duration": 20.0, "replications": 3,
-    }  # fmt: skip
+    quick: ClassVar[dict[str, Any]] = {"links": ("T3",), "duration": 20.0, "paper_duration": 20.0, "replications": 3}
 
     links: Sequence[str] = ("T3", "OC3", "OC12")
     means: Sequence[str] = tuple(MEANS)
@@ -187,10 +183,7 @@ class TRefwaVsPackets(Comparison):
             },
             {"case": [case for _, case in cases], "part": ("case", [part for part, _ in cases])},
         )  # fmt: skip
-        result["verdict"] = (
-            "case",
-            grade_tolerance(result.gap_low.values, result.gap_high.values, TOLERANCE),
-        )
+        result["verdict"] = ("case", grade_tolerance(result.gap_low.values, result.gap_high.values, TOLERANCE))
         return result
 
     # -- beside the models ---------------------------------------------------------------------------------
@@ -276,9 +269,7 @@ class TRefwaVsPackets(Comparison):
         router, model, share = BOTTLENECKS[case]
         buffer = round(share * _FIG4_BDP)
         runs = self._runs(
-            fig4(
-                router, rate=_FIG4_RATE, rtt=_FIG4_RTT, buffer=buffer, duration=self.duration, seed=self.seed
-            )
+            fig4(router, rate=_FIG4_RATE, rtt=_FIG4_RTT, buffer=buffer, duration=self.duration, seed=self.seed)
         )
         links = model(
             bdp_1=_FIG4_BDP, bdp_3=_FIG4_BDP, buffer_1=float(buffer), buffer_3=float(buffer), phi=router["phi"],
@@ -339,9 +330,7 @@ class TRefwaVsPackets(Comparison):
             .goodput_rate.mean("replication").groupby("group").mean().values
             for p in tracked(list(PROTOCOLS)[:3])
         ]  # fmt: skip
-        return xr.DataArray(
-            rates, {"protocol": list(PROTOCOLS)[:3]}, ("protocol", "group"), attrs={"link": link}
-        )
+        return xr.DataArray(rates, {"protocol": list(PROTOCOLS)[:3]}, ("protocol", "group"), attrs={"link": link})
 
     def _fig5(self) -> dict[str, xr.Dataset]:
         """Both bottlenecks, with the router and without, group 2 nearer than the others."""
@@ -349,8 +338,7 @@ class TRefwaVsPackets(Comparison):
             "rate": _FIG4_RATE, "buffer": round(_FIG4_BDP), "rtts": (0.06, 0.02, 0.04), "duration": self.duration,
         }  # fmt: skip
         return {
-            name: self._runs(fig4(router, seed=self.seed, **more))
-            for name, router in (("with", {}), ("without", None))
+            name: self._runs(fig4(router, seed=self.seed, **more)) for name, router in (("with", {}), ("without", None))
         }
 
     def _check_work(self) -> None:
@@ -385,11 +373,7 @@ class TRefwaVsPackets(Comparison):
         )  # fmt: skip
         for colour, gains in zip((RED, BLUE), result.gains.values, strict=True):
             panels.add_scatter(
-                y=result.cycle_window.sel(gains=gains).values,
-                name=str(gains),
-                line={"color": colour},
-                row=2,
-                col=1,
+                y=result.cycle_window.sel(gains=gains).values, name=str(gains), line={"color": colour}, row=2, col=1
             )
         cells = result.stack(cell=("link", "protocol"))
         places = [f"{link}, {protocol}" for link, protocol in cells.cell.values]
@@ -406,9 +390,7 @@ class TRefwaVsPackets(Comparison):
         panels.update_xaxes(title_text="interval", row=2, col=1)
         panels.update_xaxes(tickangle=-35, row=1, col=1)
         panels.update_xaxes(tickangle=-35, row=2, col=2)
-        panels.update_layout(
-            height=900, template="plotly_white", margin={"t": 40, "r": 20}, legend=LEGEND_BELOW
-        )
+        panels.update_layout(height=900, template="plotly_white", margin={"t": 40, "r": 20}, legend=LEGEND_BELOW)
         return panels
 
     @staticmethod

@@ -15,7 +15,7 @@ PRINTED: dict[str, dict[str, tuple[float, float]]] = {
     "OC3": {"Reno": (0.86, 0.835), "NewReno": (0.84, 0.888), "Westwood": (0.90, 0.878), "T-REFWA": (1.00, 0.959)},
     "OC12": {"Reno": (0.86, 0.856), "NewReno": (0.85, 0.899), "Westwood": (0.90, 0.905), "T-REFWA": (1.00, 0.967)},
     "OC48": {"Reno": (0.86, 0.842), "NewReno": (0.83, 0.899), "Westwood": (0.91, 0.901), "T-REFWA": (1.00, 0.972)},
-}  # fmt: skip
+}
 
 #: Statements, by name. "Alike": the slowest group has 0.9 of the fastest at least. "Almost no": one packet in 1000.
 STATEMENTS = {
@@ -33,9 +33,7 @@ STATEMENTS = {
 }
 
 
-def judged(
-    table: xr.Dataset, red: xr.DataArray, fig5: Mapping[str, xr.Dataset], cases: xr.Dataset
-) -> xr.Dataset:
+def judged(table: xr.Dataset, red: xr.DataArray, fig5: Mapping[str, xr.Dataset], cases: xr.Dataset) -> xr.Dataset:
     """Which statements hold, over all links and readings that were run, and the numbers behind it.
 
     Parameters
@@ -61,13 +59,10 @@ def judged(
     over_red = measured_jain(red.values)
     own = float(ours.fairness.sel(link=red.attrs["link"]).isel(mean=0))
     use = {
-        name: runs.link_utilisation.sel(link=["a->b", "c->d"]).mean("replication").values
-        for name, runs in fig5.items()
+        name: runs.link_utilisation.sel(link=["a->b", "c->d"]).mean("replication").values for name, runs in fig5.items()
     }
     drops = {name: float((runs.dropped.sum() / runs.sent.sum()).item()) for name, runs in fig5.items()}
-    queues = {
-        name: float(runs.link_mean_queue.sel(link=["a->b", "c->d"]).mean()) for name, runs in fig5.items()
-    }
+    queues = {name: float(runs.link_mean_queue.sel(link=["a->b", "c->d"]).mean()) for name, runs in fig5.items()}
     first = {name: _jain_of_first(runs) for name, runs in fig5.items()}
     found = {
         "fairest": _lead(ours.fairness, others.fairness),
@@ -88,7 +83,7 @@ def judged(
             f"loss {drops['without']:.2%} against {drops['with']:.2%}, queue {queues['without']:.0f} against "
             f"{queues['with']:.0f} packets",
         ),
-    }  # fmt: skip
+    }
     return xr.Dataset(
         {
             "holds": ("statement", [found[name][0] for name in STATEMENTS]),
@@ -112,12 +107,9 @@ def _by_mean(values: xr.DataArray, form: str = ".2f") -> str:
 
 
 def _converges(cases: xr.Dataset) -> tuple[bool, str]:
-    left = {
-        c: float(cases.measured.sel(case=c)) for c in cases.case.values if str(c).startswith("(1.5, 0.5)")
-    }
+    left = {c: float(cases.measured.sel(case=c)) for c in cases.case.values if str(c).startswith("(1.5, 0.5)")}
     return all(share < 0.5 for share in left.values()), ", ".join(
-        f"of an alternation {share:.0%} is left with the {case.split(', ')[-1]}"
-        for case, share in left.items()
+        f"of an alternation {share:.0%} is left with the {case.split(', ')[-1]}" for case, share in left.items()
     )
 
 

@@ -143,11 +143,7 @@ class WindowRulesVsLaws(Comparison):
                 "predicted": (("rule", "loss", "reading"), predicted, packets),
                 **parts,
             },
-            {
-                "rule": list(self.rules),
-                "loss": ("loss", list(self.loss), _LOSS_UNITS),
-                "reading": list(readings),
-            },
+            {"rule": list(self.rules), "loss": ("loss", list(self.loss), _LOSS_UNITS), "reading": list(readings)},
         )
         verdicts = grade_tolerance(result.gap_low.values, result.gap_high.values, TOLERANCE)
         result["verdict"] = (("rule", "loss", "reading"), verdicts)
@@ -163,10 +159,7 @@ class WindowRulesVsLaws(Comparison):
 
     def _check_work(self) -> None:
         work = sum(
-            min(
-                self.scenario(rule, p).work,
-                40 * _PREDICTED[rule][LAW](p, self.rtt) / self.rtt * self.duration,
-            )
+            min(self.scenario(rule, p).work, 40 * _PREDICTED[rule][LAW](p, self.rtt) / self.rtt * self.duration)
             for rule in self.rules
             for p in self.loss
         )

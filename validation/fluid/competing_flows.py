@@ -69,9 +69,7 @@ class Crowd:
         """The motion in which all flows are equal, as one state "N[1]" (and the queue)."""
         import sympy
 
-        return self._dde(
-            [sympy.Symbol("N[1]", positive=True)], [sympy.Symbol("N_d[1]", positive=True)], self.flows
-        )
+        return self._dde([sympy.Symbol("N[1]", positive=True)], [sympy.Symbol("N_d[1]", positive=True)], self.flows)
 
     def _dde(self, now: list[Any], old: list[Any], copies: int) -> DDE:
         """Equations of flows of which each stands for as many as `copies`."""
@@ -97,12 +95,10 @@ class Crowd:
         return DDE(
             rhs=rhs,
             delayed=delayed,
-            parameters={
-                "epsilon": self.epsilon, "gamma": self.gamma, "capacity": self.capacity, "delay": self.delay,
-            },
+            parameters={"epsilon": self.epsilon, "gamma": self.gamma, "capacity": self.capacity, "delay": self.delay},
             fixed_points=[point],
             units={"N": "packet/RTT", "q": "packet"} if self.queue else {"N": "packet/RTT"},
             time_units="RTT",
             domain={"epsilon": (0.0, np.inf), "gamma": (-1e-300, 1.0), "capacity": (0.0, np.inf)},
             name=type(self).__name__,
-        )  # fmt: skip
+        )

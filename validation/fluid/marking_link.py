@@ -60,9 +60,9 @@ class MarkedFlows:
         -------
         times (m,), W and q (points, m)
         """
-        T, k, w0, q0 = np.broadcast_arrays(*(np.atleast_1d(np.asarray(x, float)) for x in (
-            self.base_rtt, self.gain, W, q
-        )))  # fmt: skip
+        T, k, w0, q0 = np.broadcast_arrays(
+            *(np.atleast_1d(np.asarray(x, float)) for x in (self.base_rtt, self.gain, W, q))
+        )
         if not 0 < step < T.min() / 2:
             raise DomainError(f"step must lie in (0, half the round trip), got {step!r} s")
         what = f"{horizon / step:,.3g} steps at {T.size:,} points"

@@ -70,9 +70,7 @@ class SampledWindow:
         if self.shares is not None and (
             len(self.shares) != len(self.lags) or min(self.shares) <= 0 or abs(sum(self.shares) - 1) > 1e-9
         ):
-            raise DomainError(
-                f"shares must be as many as lags, > 0 and sum to one, got {tuple(self.shares)!r}"
-            )
+            raise DomainError(f"shares must be as many as lags, > 0 and sum to one, got {tuple(self.shares)!r}")
         if not (self.bdp > 0 and self.buffer > 0):
             raise DomainError(f"bdp and buffer must be > 0, got {self.bdp!r} and {self.buffer!r}")
 
@@ -158,9 +156,7 @@ class _Link:
     def advance(self, until: float) -> None:
         """Go on to a time; what happens at that very time has not happened yet."""
         while True:
-            wait = min(
-                self.calm(), (self.agenda[0][0] if self.agenda else until) - self.now, until - self.now
-            )
+            wait = min(self.calm(), (self.agenda[0][0] if self.agenda else until) - self.now, until - self.now)
             self.flow(max(wait, 0.0))
             if self.now >= until - 1e-12:
                 self.now = until

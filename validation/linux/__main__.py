@@ -31,9 +31,7 @@ def main(words: list[str] | None = None) -> int:
             "xz, and the kernel's source (Debian's package linux-source, or --source)."
         ),
     )
-    making.add_argument(
-        "--source", type=Path, help="a tree, a .tar.xz or a .deb; default: the newest below /usr/src"
-    )
+    making.add_argument("--source", type=Path, help="a tree, a .tar.xz or a .deb; default: the newest below /usr/src")
     making.add_argument("--jobs", type=int, default=1, help="compilers at a time")
     commands.add_parser("where", help="say which kernels are made, and in which folders")
     given = parser.parse_args(words)

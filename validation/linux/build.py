@@ -104,9 +104,7 @@ def build(source: Path | None = None, jobs: int = 1, tell: Tell = lambda what, s
 
 
 def _newest() -> Path:
-    found = sorted(
-        SOURCES.glob("linux-source-*.tar.xz"), key=lambda p: [int(n) for n in re.findall(r"\d+", p.name)]
-    )
+    found = sorted(SOURCES.glob("linux-source-*.tar.xz"), key=lambda p: [int(n) for n in re.findall(r"\d+", p.name)])
     if not found:
         raise LinuxError(
             "there is no source of Linux below /usr/src; install Debian's package linux-source, or give --source with "
@@ -182,9 +180,7 @@ def _version(tree: Path) -> str:
     """Version of a tree, such as 6.1.5."""
     try:
         head = (tree / "Makefile").read_text(encoding="utf-8")[:2000]
-        words = dict(
-            re.findall(r"^(VERSION|PATCHLEVEL|SUBLEVEL|EXTRAVERSION) *= *(\S*)$", head, re.MULTILINE)
-        )
+        words = dict(re.findall(r"^(VERSION|PATCHLEVEL|SUBLEVEL|EXTRAVERSION) *= *(\S*)$", head, re.MULTILINE))
         return f"{words['VERSION']}.{words['PATCHLEVEL']}.{words['SUBLEVEL']}{words['EXTRAVERSION']}"
     except (OSError, KeyError):
         raise LinuxError(f"--source {tree}: that is no source of Linux") from None
@@ -198,9 +194,7 @@ def _configure(tree: Path, made: Path, tell: Tell) -> list[str]:
     stamp = made / "configured"
     ticks = TICKS.format(re.findall(r"^CONFIG_HZ=(\d+)", OPTIONS.read_text(), re.MULTILINE)[0])
     kconfig = (tree / "Kconfig").read_text()
-    (made / "Kconfig").write_text(
-        re.sub(r"(?m)^mainmenu .*\n", lambda line: f"{line[0]}\n{ticks}\n", kconfig)
-    )
+    (made / "Kconfig").write_text(re.sub(r"(?m)^mainmenu .*\n", lambda line: f"{line[0]}\n{ticks}\n", kconfig))
     if not stamp.exists() or stamp.read_text() != fingerprint(""):
         _call(_command(tree, made, "tinyconfig"), "options")
         with (made / ".config").open("a") as file:

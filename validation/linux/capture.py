@@ -254,9 +254,7 @@ def _repeats(sends: Packets) -> np.ndarray:
     return repeats
 
 
-def _finishes(
-    acks: np.ndarray, made: LinuxPlan, origin: int, initial: np.ndarray, begins: np.ndarray
-) -> np.ndarray:
+def _finishes(acks: np.ndarray, made: LinuxPlan, origin: int, initial: np.ndarray, begins: np.ndarray) -> np.ndarray:
     """When all that each flow had to send was acknowledged [s]; infinity where it never was."""
     finish = np.full(len(made.flows), np.inf)
     flow = _flow(acks["target"])

@@ -155,16 +155,12 @@ def _batches(made: LinuxPlan) -> list[tuple[str, str, list[str]]]:
     lines: dict[str, list[str]] = {name: ["link set lo up"] for name in made.spaces}
     for i, wire in enumerate(made.wires):
         for space, device in zip((wire.source, wire.target), _devices(made, i), strict=True):
-            lines[space].append(
-                f"link set {device} arp off mtu {max(mtu, 576)} gso_max_segs 1 txqueuelen 10000 up"
-            )
+            lines[space].append(f"link set {device} arp off mtu {max(mtu, 576)} gso_max_segs 1 txqueuelen 10000 up")
     for f in made.flows:
         _add_flow(lines, made, f)
     queues: dict[str, list[str]] = defaultdict(list)
     for i, wire in enumerate(made.wires):
-        queues[wire.source] += [
-            line.replace("DEV", f"d{i}") for line in wire.lines if not _is_for_guest(line)
-        ]
+        queues[wire.source] += [line.replace("DEV", f"d{i}") for line in wire.lines if not _is_for_guest(line)]
     return [
         ("ip", "", wires),
         *(("ip", space, text) for space, text in lines.items()),
@@ -179,11 +175,7 @@ def _by_netlink(made: LinuxPlan) -> Iterator[dict[str, Any]]:
             if _is_for_guest(line):
                 words = line.split(": ")[-1]
                 told = {"kind": dualpi2.KIND, "parent": 0x10000, "handle": 0x100000}
-                yield told | {
-                    "space": wire.source,
-                    "device": f"d{i}",
-                    "options": dualpi2.options(words).hex(),
-                }
+                yield told | {"space": wire.source, "device": f"d{i}", "options": dualpi2.options(words).hex()}
 
 
 def _is_for_guest(line: str) -> bool:

@@ -107,9 +107,7 @@ def _attribute(word: str, left: list[str], key: str) -> tuple[int, bytes]:
     try:
         whole = round(read(text))
     except (ValueError, OverflowError, ScenarioError):
-        raise ScenarioError(
-            f"{key}: {KIND} cannot read {word} {shown(text)}; times have units, such as 15ms"
-        ) from None
+        raise ScenarioError(f"{key}: {KIND} cannot read {word} {shown(text)}; times have units, such as 15ms") from None
     if not least <= whole <= most:
         raise ScenarioError(f"{key}: {KIND} takes {word} from {least} to {most} of its steps, got {text}")
     return number, struct.pack(layout, whole)

@@ -71,9 +71,7 @@ def begin(folder: str) -> Any:
     mount("none", HERE, "hostfs", 0, folder)
     libc.prctl(29, 1, 0, 0, 0)  # sleep to the nanosecond
     setting("fs/nr_open", "4000000")
-    resource.setrlimit(
-        resource.RLIMIT_NOFILE, (4_000_000, 4_000_000)
-    )  # a flow has two, `ip` needs two for a wire
+    resource.setrlimit(resource.RLIMIT_NOFILE, (4_000_000, 4_000_000))  # a flow has two, `ip` needs two for a wire
     with open(f"{HERE}/case.json") as file:
         return json.load(file)
 
@@ -125,9 +123,7 @@ def make_network(case: Any) -> dict[str, int]:
 def add_discipline(one: Any) -> None:
     """Add a queue discipline whose name `tc` does not know."""
     body = struct.pack("BxxxiIII", 0, socket.if_nametoindex(one["device"]), one["handle"], one["parent"], 0)
-    body += attribute(TCA_KIND, one["kind"].encode() + b"\0") + attribute(
-        TCA_OPTIONS, bytes.fromhex(one["options"])
-    )
+    body += attribute(TCA_KIND, one["kind"].encode() + b"\0") + attribute(TCA_OPTIONS, bytes.fromhex(one["options"]))
     list(netlink(RTM_NEWQDISC, NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL, body))
 
 
@@ -158,9 +154,7 @@ def tunnel(device: str) -> int:
     if not os.path.exists("/run/tun"):
         os.mknod("/run/tun", stat.S_IFCHR | 0o600, os.makedev(10, 200))
     file = os.open("/run/tun", os.O_RDWR | os.O_NONBLOCK)
-    fcntl.ioctl(
-        file, 0x400454CA, struct.pack("16sH14x", device.encode(), 0x1001)
-    )  # IP packets, nothing before them
+    fcntl.ioctl(file, 0x400454CA, struct.pack("16sH14x", device.encode(), 0x1001))  # IP packets, nothing before them
     return file
 
 
@@ -278,9 +272,7 @@ class Endpoints:
         self.number = {flow["source"]: i for i, flow in enumerate(case["flows"])}
         self.captures: dict[int, Capture] = {}
         self.of_flow: dict[int, socket.socket] = {}
-        self.relays = {
-            relay["files"][0]: Relay(relay["files"], set(relay["lost"])) for relay in case["relays"]
-        }
+        self.relays = {relay["files"][0]: Relay(relay["files"], set(relay["lost"])) for relay in case["relays"]}
         for number in self.relays:
             self.poll.register(number, select.EPOLLIN)
         for name in case["receivers"]:
@@ -509,9 +501,7 @@ def statistics(case: Any, spaces: dict[str, int]) -> list[str]:
 def of_dualpi2(device: str) -> str:
     """The numbers of a DualPI2, with the kernel's names: `tc` says nothing of what it does not know."""
     index = socket.if_nametoindex(device)
-    for answer in netlink(
-        RTM_GETQDISC, NLM_F_REQUEST | NLM_F_DUMP, struct.pack("BxxxiIII", 0, index, 0, 0, 0)
-    ):
+    for answer in netlink(RTM_GETQDISC, NLM_F_REQUEST | NLM_F_DUMP, struct.pack("BxxxiIII", 0, index, 0, 0, 0)):
         told = dict(attributes(answer[20:]))
         if struct.unpack_from("i", answer, 4)[0] == index and told[TCA_KIND] == b"dualpi2\0":
             numbers = struct.unpack_from("8Ii3I", told[TCA_XSTATS])

@@ -98,13 +98,7 @@ def tool(name: str) -> str:
 
 
 def boot(
-    kernel: Path,
-    folder: Path,
-    seed: int,
-    timeout: float,
-    memory: int,
-    words: Sequence[str],
-    stop: threading.Event,
+    kernel: Path, folder: Path, seed: int, timeout: float, memory: int, words: Sequence[str], stop: threading.Event
 ) -> None:
     """Run a guest whose folder has `guest.py` and `case.json`, until it ends.
 
@@ -152,14 +146,10 @@ def boot(
     if stop.is_set():
         raise LinuxError("the guest was stopped")
     if late:
-        raise LinuxError(
-            f"Linux took longer than {timeout:g} s; shorten duration, or raise timeout{_last(said)}"
-        )
+        raise LinuxError(f"Linux took longer than {timeout:g} s; shorten duration, or raise timeout{_last(said)}")
     if not (folder / "told.json").exists():
         if refused := _refused(said):
-            raise LinuxError(
-                f"Linux cannot make this network: {refused}; look at disciplines, and at the links"
-            )
+            raise LinuxError(f"Linux cannot make this network: {refused}; look at disciplines, and at the links")
         raise LinuxError(f"Linux ended with status {process.returncode} and without a result{_last(said)}")
 
 

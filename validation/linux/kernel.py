@@ -37,9 +37,7 @@ def kernels() -> list[Path]:
     """Folders of the kernels that are built with today's options, the newest version last."""
     given = os.environ.get(FOLDER)
     found = [Path(given)] if given else sorted(cache().glob("*/"))
-    return sorted(
-        (path for path in found if _complete(path)), key=lambda path: _order(manifest(path)["version"])
-    )
+    return sorted((path for path in found if _complete(path)), key=lambda path: _order(manifest(path)["version"]))
 
 
 def absent() -> str:

@@ -187,9 +187,7 @@ def plan(
             raise ScenarioError(f"{key} must be a {kind.__name__}, got {shown(value)}")
     refuse(scenario)
     if switches.pacing and any(group.routes for group in scenario.flows):
-        raise ScenarioError(
-            "switches.pacing: Linux has it not for flows over several routes; set it to false"
-        )
+        raise ScenarioError("switches.pacing: Linux has it not for flows over several routes; set it to false")
     chosen = _controls(scenario, controls)
     rng = np.random.default_rng(seed)
     drawn = [
@@ -237,11 +235,7 @@ def _dumbbell(
     rtts = [float(rtt) for group in scenario.flows for rtt in np.linspace(*group.rtts(), group.count)]
     way_back = scenario.bottleneck.way_back("d", "s")
     for (index, start, segments), rtt in zip(drawn, rtts, strict=True):
-        there = (
-            made.wire("s", "r1", wire_of_delay(rtt / 4)),
-            *middle,
-            made.wire("r2", "d", wire_of_delay(rtt / 4)),
-        )
+        there = (made.wire("s", "r1", wire_of_delay(rtt / 4)), *middle, made.wire("r2", "d", wire_of_delay(rtt / 4)))
         jitter = scenario.jitter_on(scenario.flows[index], (0,))
         lost = way_back.loss if way_back else 0.0
         back = (made.wire("d", "s", wire_of_delay(rtt / 2, lost, jitter)),)
@@ -262,8 +256,7 @@ def _network(
     routes = Routes(scenario.ways)
     made = LinuxPlan(tuple(scenario.ways), chosen_losses(scenario))
     names = {
-        node: f"n{i}"
-        for i, node in enumerate(dict.fromkeys(n for w in scenario.ways for n in (w.source, w.target)))
+        node: f"n{i}" for i, node in enumerate(dict.fromkeys(n for w in scenario.ways for n in (w.source, w.target)))
     }
     largest = max(group.packet_size for group in scenario.flows)
     passes: dict[int, tuple[int, ...]] = {}
@@ -281,9 +274,7 @@ def _network(
         group = scenario.flows[index]
         nodes, found = _routes(routes, group, rng)
         ways = tuple(
-            LinuxRoute(
-                there, along(there), along(back), _addresses(len(made.flows), n), _to_queue(scenario, there)
-            )
+            LinuxRoute(there, along(there), along(back), _addresses(len(made.flows), n), _to_queue(scenario, there))
             for n, (there, back) in enumerate(found)
         )
         a, b = (names[node] for node in nodes)
@@ -320,13 +311,7 @@ def _addresses(flow: int, route: int = 0) -> tuple[str, str]:
 
 
 def _pass(
-    made: LinuxPlan,
-    index: int,
-    link: Link,
-    largest: int,
-    words: str | None,
-    source: str = "",
-    target: str = "",
+    made: LinuxPlan, index: int, link: Link, largest: int, words: str | None, source: str = "", target: str = ""
 ) -> tuple[int, ...]:
     """The wires of a link: losses where they need a place of their own, the queue, the delay."""
     stages = list(queue(link, largest, words))
@@ -387,23 +372,15 @@ def _controls(scenario: Scenario, controls: Sequence[str] | None) -> list[str]:
             )
         for name in controls:
             if name not in BUILT:
-                raise ScenarioError(
-                    f"controls: Linux has no {shown(name)} here; known are {', '.join(BUILT)}"
-                )
-        if any(
-            name == "dctcp" and not group.ecn for name, group in zip(controls, scenario.flows, strict=True)
-        ):
-            raise ScenarioError(
-                'flows.ecn must be true with controls "dctcp", which lives by marks; set ecn = true'
-            )
+                raise ScenarioError(f"controls: Linux has no {shown(name)} here; known are {', '.join(BUILT)}")
+        if any(name == "dctcp" and not group.ecn for name, group in zip(controls, scenario.flows, strict=True)):
+            raise ScenarioError('flows.ecn must be true with controls "dctcp", which lives by marks; set ecn = true')
         return list(controls)
     for index, group in enumerate(scenario.flows):
         if group.control not in CONTROLS:
             text = f'flows.control = "{group.control}": Linux has no such control; take one of {", ".join(CONTROLS)}'
             raise numbered(ScenarioError(text), "flows", index, len(scenario.flows))
         if group.parameters:
-            text = (
-                "flows.parameters: Linux has its own; leave them out, or name Linux's control with controls"
-            )
+            text = "flows.parameters: Linux has its own; leave them out, or name Linux's control with controls"
             raise numbered(ScenarioError(text), "flows", index, len(scenario.flows))
     return [CONTROLS[group.control] for group in scenario.flows]

@@ -53,9 +53,7 @@ def _refuse_queue(link: Link, words: str | None, at: str) -> None:
     if link.ack_loss is not None:
         raise ScenarioError(f"links.ack_loss{at}: Linux does not tell packets apart there; take two links")
     if link.rate is not None and link.rate % 8:
-        raise ScenarioError(
-            f"links.rate{at}: Linux counts whole bytes per second; take a multiple of 8 bit/s"
-        )
+        raise ScenarioError(f"links.rate{at}: Linux counts whole bytes per second; take a multiple of 8 bit/s")
     if words is not None:
         _refuse_words(link, words, at)
         return
@@ -160,9 +158,7 @@ def _loss(loss: Any) -> str:
 
 
 def _parameters(link: Link) -> dict[str, float]:
-    return read_parameters(
-        DISCIPLINES[link.queue], link.queue_parameters, "links.queue_parameters", link.queue
-    )
+    return read_parameters(DISCIPLINES[link.queue], link.queue_parameters, "links.queue_parameters", link.queue)
 
 
 def _usual(queue: str, name: str) -> Any:
@@ -174,16 +170,12 @@ def _discipline(link: Link, largest: int) -> str:
     """The discipline of a link; its limit is without the packet that is being sent."""
     p = _parameters(link)
     limit = 1_000_000 if link.buffer is None else link.buffer - 1
-    microseconds = {
-        key: f"{max(1, round(1e6 * p[key]))}us" for key in ("target", "interval", "update") if key in p
-    }
+    microseconds = {key: f"{max(1, round(1e6 * p[key]))}us" for key in ("target", "interval", "update") if key in p}
     ecn = "ecn" if p.get("ecn", 1.0) else "noecn"
     if link.queue == "droptail":
         return f"bfifo limit {(link.buffer_bytes or NO_LIMIT) - 1}"
     if link.queue == "codel":
-        return (
-            f"codel limit {limit} target {microseconds['target']} interval {microseconds['interval']} {ecn}"
-        )
+        return f"codel limit {limit} target {microseconds['target']} interval {microseconds['interval']} {ecn}"
     if link.queue == "fq_codel":
         return (
             f"fq_codel limit {limit} flows {int(p['queues'])} quantum {int(p['quantum'])} target "

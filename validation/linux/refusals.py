@@ -27,9 +27,7 @@ def refuse(scenario: Scenario) -> None:
             raise ScenarioError(f"record.{key}: of Linux only sends are written down; leave it out")
     for drop in scenario.drops:
         if drop.link == "acknowledgements" and scenario.bottleneck is not None:
-            raise ScenarioError(
-                "drops.link: on Linux's way back none is counted; take links, or the bottleneck"
-            )
+            raise ScenarioError("drops.link: on Linux's way back none is counted; take links, or the bottleneck")
     for index, group in enumerate(scenario.flows):
         for text in (*_refusals(group), *_jitter_refusals(group, scenario)):
             raise numbered(ScenarioError(text), "flows", index, len(scenario.flows))

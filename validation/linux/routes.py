@@ -46,11 +46,7 @@ def of_routes(scenario: Scenario, made: LinuxPlan, seen: Seen, end: list[Any]) -
         ),
     }
     return {
-        f"route_{name}": (
-            ("flow", "route"),
-            np.where(there, table, np.nan),
-            {"units": unit, "long_name": text},
-        )
+        f"route_{name}": (("flow", "route"), np.where(there, table, np.nan), {"units": unit, "long_name": text})
         for name, (table, unit, text) in values.items()
     } | {"route": np.arange(most)}
 

@@ -125,15 +125,11 @@ def run_linux(
     }
     result = observed(scenario, made, seen_of_flows, epoch, attrs)
     text = {"units": "packets", "long_name": "retransmissions"}
-    result = result.assign(
-        retransmissions=("flow", counters[:, 1], text), transit_time=_transit(scenario, seen)
-    )
+    result = result.assign(retransmissions=("flow", counters[:, 1], text), transit_time=_transit(scenario, seen))
     return result.assign(of_routes(scenario, made, seen, answer["end"]))
 
 
-def run_linux_many(
-    scenario: Scenario, seeds: Sequence[int], workers: int = 1, **options: Any
-) -> list[xr.Dataset]:
+def run_linux_many(scenario: Scenario, seeds: Sequence[int], workers: int = 1, **options: Any) -> list[xr.Dataset]:
     """Independent replications, several guests at a time.
 
     Parameters

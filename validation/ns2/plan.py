@@ -119,9 +119,7 @@ def plan(scenario: Scenario, seed: int) -> Plan:
     _refuse_lanes(scenario, links, flows, nodes)
     for link in links:
         if len(flows) > 1 and link.queue == "red" and link.queue_parameters.get("ns2") == 2:
-            raise ScenarioError(
-                f"links.queue_parameters.ns2 of link {link.name} is 2, for a single flow only; take 1"
-            )
+            raise ScenarioError(f"links.queue_parameters.ns2 of link {link.name} is 2, for a single flow only; take 1")
     return Plan(nodes, links, tuple(flows), chosen_losses(scenario))
 
 
@@ -141,9 +139,7 @@ def _dumbbell(scenario: Scenario, groups: Sequence[Any]) -> tuple[tuple[Link, ..
             b.way_back(d, s, 2 * quarter) or Link(d, s, None, 2 * quarter, duplex=False),
         ]
         flows.append(
-            PlannedFlow(
-                group.settings(), group.named_parameters(), s, d, (first, 0, first + 1), start, segments
-            )
+            PlannedFlow(group.settings(), group.named_parameters(), s, d, (first, 0, first + 1), start, segments)
         )
     return tuple(links), flows
 
@@ -235,9 +231,7 @@ def _refuse_links(scenario: Scenario) -> None:
         if any(row[1] == 0 for row in link.changes):
             raise ScenarioError(f"links.changes{at}: ns-2 has no rate of 0; take a low one")
         if (link.buffer_bytes or 0) > LARGEST:
-            raise ScenarioError(
-                f"links.buffer_bytes{at}: ns-2 counts up to {LARGEST:,}; give less, or no limit"
-            )
+            raise ScenarioError(f"links.buffer_bytes{at}: ns-2 counts up to {LARGEST:,}; give less, or no limit")
         if link.buffer == 1:
             raise ScenarioError(f"links.buffer{at} is 1: ns-2 would refuse every packet; take 2 or more")
 
@@ -255,9 +249,7 @@ def _refuse_flows(group: Flows) -> None:
     if not group.windowless:
         _refuse_control(group)
     if group.max_backoff != 64 or group.clear_rtt_after != 8:
-        raise ScenarioError(
-            "flows.max_backoff and flows.clear_rtt_after are 64 and 8 in ns-2; leave them out"
-        )
+        raise ScenarioError("flows.max_backoff and flows.clear_rtt_after are 64 and 8 in ns-2; leave them out")
 
 
 def _refuse_control(group: Flows) -> None:
@@ -278,13 +270,9 @@ def _refuse_control(group: Flows) -> None:
                 'alike only while nothing is lost; take "reno"'
             )
         if group.settings()["handshake"]:
-            raise ScenarioError(
-                "flows.handshake: ns-2's Vegas sends segment 0 in full size; set handshake = false"
-            )
+            raise ScenarioError("flows.handshake: ns-2's Vegas sends segment 0 in full size; set handshake = false")
         if any(value % 1 for value in group.named_parameters().values()):
-            raise ScenarioError(
-                "flows.parameters: ns-2's Vegas counts whole packets; round alpha, beta and gamma"
-            )
+            raise ScenarioError("flows.parameters: ns-2's Vegas counts whole packets; round alpha, beta and gamma")
 
 
 class ShortestPaths:

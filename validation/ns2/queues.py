@@ -26,9 +26,7 @@ WITH_LANES = ("sfq", "drr")
 
 def parameters(link: Link) -> dict[str, float]:
     """What the discipline of a link is set to, defaults filled in."""
-    return read_parameters(
-        DISCIPLINES[link.queue], link.queue_parameters, "links.queue_parameters", link.queue
-    )
+    return read_parameters(DISCIPLINES[link.queue], link.queue_parameters, "links.queue_parameters", link.queue)
 
 
 def is_random(link: Link) -> bool:
@@ -40,9 +38,7 @@ def refuse_queue(link: Link) -> None:
     """Refuse a discipline that ns-2 does not have, or has in another form."""
     at = f" of link {link.name}"
     if link.priority != "none":
-        raise ScenarioError(
-            f'links.priority{at} is "{link.priority}": ns-2 has no such gateway; leave it out'
-        )
+        raise ScenarioError(f'links.priority{at} is "{link.priority}": ns-2 has no such gateway; leave it out')
     if link.queue == "droptail":
         return
     if link.queue not in CLASSES:
@@ -50,21 +46,15 @@ def refuse_queue(link: Link) -> None:
         raise ScenarioError(f'links.queue{at} is "{link.queue}"; translated for ns-2 are {known}')
     values = parameters(link)
     if not values["ns2"]:
-        raise ScenarioError(
-            f"links.queue_parameters.ns2{at} is 0: ns-2 has its own form of {link.queue}; take ns2 = 1"
-        )
+        raise ScenarioError(f"links.queue_parameters.ns2{at} is 0: ns-2 has its own form of {link.queue}; take ns2 = 1")
     if link.queue == "drr" and link.buffer is not None:
         raise ScenarioError(f"links.buffer{at}: ns-2's DRR counts bytes; give links.buffer_bytes")
     if link.queue != "drr" and link.buffer_bytes is not None:
         raise ScenarioError(f"links.buffer_bytes{at}: ns-2's {link.queue} counts packets; give links.buffer")
     if link.queue == "red" and values["bytes"] and link.buffer is not None:
-        raise ScenarioError(
-            f"links.buffer{at}: ns-2's RED with bytes limits them too; leave it out, or bytes = 0"
-        )
+        raise ScenarioError(f"links.buffer{at}: ns-2's RED with bytes limits them too; leave it out, or bytes = 0")
     if link.queue == "red" and not values["min_threshold"]:
-        raise ScenarioError(
-            f"links.queue_parameters.min_threshold{at}: for 0 ns-2 takes one of its own; give more"
-        )
+        raise ScenarioError(f"links.queue_parameters.min_threshold{at}: for 0 ns-2 takes one of its own; give more")
     for name in ("perturbation", "lane_limit"):
         if values.get(name):
             raise ScenarioError(f"links.queue_parameters.{name}{at}: ns-2 has no such thing; leave it out")
@@ -95,10 +85,7 @@ def settings(link: Link, number: Callable[[float], str]) -> Iterator[tuple[str, 
 
 
 def refuse_other_lanes(
-    links: Sequence[Link],
-    ways: Sequence[tuple[int, ...]],
-    ends: Sequence[tuple[int, int]],
-    flows: Sequence[int],
+    links: Sequence[Link], ways: Sequence[tuple[int, ...]], ends: Sequence[tuple[int, int]], flows: Sequence[int]
 ) -> None:
     """Refuse lanes that other flows would share in ns-2, which hashes addresses, than here.
 

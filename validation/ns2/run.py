@@ -153,12 +153,7 @@ def observed(
     """What was seen of packets as `run_ns2` returns it; `attrs` come beside the scenario and our version."""
     sends, receives, start, finish = seen.sends, seen.receives, seen.start, seen.finish
     data = _counts(scenario, sends, seen.drops) | _of_flows(scenario, receives, seen.timeouts, start, finish)
-    data["link_utilisation"] = (
-        "link",
-        _utilisation(scenario, made, seen),
-        "1",
-        "share of the time a link sent data",
-    )
+    data["link_utilisation"] = ("link", _utilisation(scenario, made, seen), "1", "share of the time a link sent data")
     lengths = epoch_lengths(scenario, epoch)
     if lengths is not None:
         data["epochs"] = (
@@ -174,8 +169,7 @@ def observed(
             "send_segment": ("send", sends.segment, "1", "its segment, from 0"),
         }
     variables = {
-        name: (dims, values, {"units": units, "long_name": text})
-        for name, (dims, values, units, text) in data.items()
+        name: (dims, values, {"units": units, "long_name": text}) for name, (dims, values, units, text) in data.items()
     }
     coords: dict[str, Any] = {"flow": np.arange(scenario.count), "link": list(scenario.link_names)}
     if lengths is not None:
@@ -183,12 +177,7 @@ def observed(
     return xr.Dataset(
         variables,
         coords,
-        {
-            "name": scenario.name,
-            "scenario": json.dumps(dataclasses.asdict(scenario)),
-            "version": __version__,
-            **attrs,
-        },
+        {"name": scenario.name, "scenario": json.dumps(dataclasses.asdict(scenario)), "version": __version__, **attrs},
     )
 
 
@@ -218,24 +207,14 @@ def _of_flows(scenario: Scenario, receives: Any, timeouts: Any, start: Any, fini
             "different data received over the measured time, headers included",
         ),
         "timeouts": ("flow", timeouts, "1", "retransmission timeouts"),
-        "start": (
-            "flow",
-            np.where(start < scenario.duration, start, np.nan),
-            "s",
-            "time at which a flow starts",
-        ),
+        "start": ("flow", np.where(start < scenario.duration, start, np.nan), "s", "time at which a flow starts"),
         "finish": (
             "flow",
             np.where(np.isfinite(finish), finish, np.nan),
             "s",
             "time at which everything was acknowledged",
         ),
-        "jain": (
-            (),
-            float(jain(goodput.astype(float))) if goodput.any() else np.nan,
-            "1",
-            "Jain's index of goodput",
-        ),
+        "jain": ((), float(jain(goodput.astype(float))) if goodput.any() else np.nan, "1", "Jain's index of goodput"),
     }
 
 
@@ -254,11 +233,7 @@ def _call(program: str, folder: Path, timeout: float) -> None:
     said = folder / "said"
     with said.open("wb") as messages:
         process = subprocess.Popen(
-            [program, "scenario.tcl"],
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=messages,
+            [program, "scenario.tcl"], cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=messages
         )
     try:
         _bound_files(process.pid)
@@ -279,8 +254,7 @@ def _call(program: str, folder: Path, timeout: float) -> None:
 
 def _counts(scenario: Scenario, sends: Packets, drops: Packets) -> dict[str, Any]:
     sent, dropped = (
-        np.bincount(part.flow[part.time >= scenario.warm_up], minlength=scenario.count)
-        for part in (sends, drops)
+        np.bincount(part.flow[part.time >= scenario.warm_up], minlength=scenario.count) for part in (sends, drops)
     )
     rate = dropped.sum() / sent.sum() if sent.any() else np.nan
     return {
@@ -350,9 +324,7 @@ def epoch_lengths(scenario: Scenario, epoch: np.ndarray | None) -> np.ndarray | 
         return None if scenario.epoch == "auto" else np.full(scenario.count, float(scenario.epoch))
     lengths = np.asarray(epoch, float)
     if lengths.shape != (scenario.count,) or not ((lengths > 0) & np.isfinite(lengths)).all():
-        raise ScenarioError(
-            f"epoch must hold {scenario.count} positive lengths [s], got {shown(lengths.tolist())}"
-        )
+        raise ScenarioError(f"epoch must hold {scenario.count} positive lengths [s], got {shown(lengths.tolist())}")
     return lengths
 
 

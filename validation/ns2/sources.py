@@ -54,7 +54,7 @@ def _tfrc(i: int, s: Mapping[str, Any], control: Mapping[str, float], segments: 
         **{key: number(control[name]) for name, key in _OF_TFRC.items() if name != "b"},
         "bval_": whole(control["b"]),
         "ca_": whole(control["damping"]),
-    }  # fmt: skip
+    }
     of_sink = {
         "packetSize_": whole(s["ack_size"]),
         "NumSamples_": whole(control["intervals"]),

@@ -95,12 +95,7 @@ def script(scenario: Scenario, made: Plan, seed: int) -> str:
         "    }",
         "}",
         *(
-            [
-                "proc over {i} {",
-                "    global counters ns",
-                '    puts $counters "over $i [$ns now]"',
-                "}",
-            ]
+            ["proc over {i} {", "    global counters ns", '    puts $counters "over $i [$ns now]"', "}"]
             if any(_ends(flow) for flow in made.flows)
             else []
         ),
@@ -189,9 +184,7 @@ def _changes(link: Link, ends: str) -> Iterator[str]:
     for row in link.course:
         what = (("bandwidth", 1), ("delay", 2))
         yield from (
-            f'$ns at {number(row[0])} "$ns {name} {ends} {number(row[i])}"'
-            for name, i in what
-            if row[i] != before[i]
+            f'$ns at {number(row[0])} "$ns {name} {ends} {number(row[i])}"' for name, i in what if row[i] != before[i]
         )
         before = row
 
@@ -206,9 +199,7 @@ def _flow(i: int, flow: PlannedFlow, places: dict[str, int], duration: float) ->
     agent = f"Agent/{'TCP/Vegas' if s['control'] == 'vegas' else AGENTS[s['sender']]}"
     if s["control"] == "hstcp":
         yield f"{agent} set windowOption_ 8"
-        yield from (
-            f"{agent} set {HSTCP[name]} {number(x)}" for name, x in flow.control.items() if name in HSTCP
-        )
+        yield from (f"{agent} set {HSTCP[name]} {number(x)}" for name, x in flow.control.items() if name in HSTCP)
     yield f"set tcp({i}) [new {agent}]"
     if s["control"] == "hstcp":
         yield f"{agent} set windowOption_ 1"

@@ -41,20 +41,13 @@ def check_conservation(sim: k.Sim) -> NDArray[np.int64]:
     in_flight = flying[:, 0] + flying[:, 2]
     at_once = (f["delack"] == 0.0) & (f["algorithm"] < k.CBR)
     rules = {
-        "sent = dropped + received + under way": c[:, k.SENT]
-        - c[:, k.DROPPED]
-        - c[:, k.RECEIVED]
-        - in_flight,
+        "sent = dropped + received + under way": c[:, k.SENT] - c[:, k.DROPPED] - c[:, k.RECEIVED] - in_flight,
         "acknowledgements sent = dropped + back + under way": (
             c[:, k.ACKS_SENT] - c[:, k.ACKS_DROPPED] - c[:, k.ACKS_BACK] - flying[:, 1]
         ),
-        "received = acknowledgements sent": np.where(
-            at_once, c[:, k.RECEIVED] + flying[:, 2] - c[:, k.ACKS_SENT], 0
-        ),
+        "received = acknowledgements sent": np.where(at_once, c[:, k.RECEIVED] + flying[:, 2] - c[:, k.ACKS_SENT], 0),
         # A receiver of a paced sender may report twice on a packet, as ns-2's do.
-        "acknowledgements sent <= received": np.maximum(
-            c[:, k.ACKS_SENT] - c[:, k.RECEIVED] - flying[:, 2], 0
-        )
+        "acknowledgements sent <= received": np.maximum(c[:, k.ACKS_SENT] - c[:, k.RECEIVED] - flying[:, 2], 0)
         * (f["algorithm"] < k.CBR),
         "unacknowledged <= next <= sent": np.where((f["una"] <= f["next"]) & (f["next"] <= f["top"]), 0, 1)
         * (f["algorithm"] < k.CBR),
@@ -62,19 +55,13 @@ def check_conservation(sim: k.Sim) -> NDArray[np.int64]:
     for rule, difference in rules.items():
         wrong = np.flatnonzero(difference)
         if wrong.size:
-            raise ConservationError(
-                f"flow {wrong[0]}: {rule} fails by {difference[wrong[0]]}; please report this run"
-            )
+            raise ConservationError(f"flow {wrong[0]}: {rule} fails by {difference[wrong[0]]}; please report this run")
     link_rules = {
-        "arrived = refused + accepted": links["arrived"]
-        - (links["dropped"] - links["evicted"])
-        - links["accepted"],
+        "arrived = refused + accepted": links["arrived"] - (links["dropped"] - links["evicted"]) - links["accepted"],
         "accepted = left + evicted + held": links["accepted"] - links["left"] - links["evicted"] - on_link,
     }
     for rule, difference in link_rules.items():
         wrong = np.flatnonzero(difference)
         if wrong.size:
-            raise ConservationError(
-                f"link {wrong[0]}: {rule} fails by {difference[wrong[0]]}; please report this run"
-            )
+            raise ConservationError(f"link {wrong[0]}: {rule} fails by {difference[wrong[0]]}; please report this run")
     return in_flight

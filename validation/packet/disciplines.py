@@ -26,9 +26,7 @@ def fill_queues(scenario: Scenario, seed: int, links: Any) -> tuple[NDArray[np.i
         if way.mechanism == "droptail":
             continue
         file = MECHANISMS[way.mechanism]
-        values = read_parameters(
-            DISCIPLINES[way.queue], way.queue_parameters, "links.queue_parameters", way.queue
-        )
+        values = read_parameters(DISCIPLINES[way.queue], way.queue_parameters, "links.queue_parameters", way.queue)
         links["key"][i] = stream(word, k.QUEUEING, i)
         for where, made in zip(("state", "lanes"), _records(file, values, way), strict=True):
             links[where][i] = end
@@ -45,9 +43,7 @@ def _records(file: Any, values: dict[str, float], way: Any) -> tuple[Any, Any]:
     for name, value in values.items():
         if name in file.STATE.names:
             state[name] = value
-    lanes = k.zeroed(
-        int(values.get("queues", 1)) if hasattr(file, "LANE") else 0, getattr(file, "LANE", file.STATE)
-    )
+    lanes = k.zeroed(int(values.get("queues", 1)) if hasattr(file, "LANE") else 0, getattr(file, "LANE", file.STATE))
     prepare = getattr(file, "prepare", None)
     if prepare is not None:
         prepare(state[0], lanes, values, way)

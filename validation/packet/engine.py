@@ -28,10 +28,7 @@ _SETTLING = 0.5  # seconds that a stopped run may take to catch up with what it 
 
 
 def execute(
-    scenario: Scenario,
-    seed: int,
-    progress: Callable[[float], None] | None = None,
-    stop: threading.Event | None = None,
+    scenario: Scenario, seed: int, progress: Callable[[float], None] | None = None, stop: threading.Event | None = None
 ) -> Run:
     """Run a scenario with a seed; raises ConservationError if the books do not balance at the end.
 
@@ -78,11 +75,7 @@ def execute(
 
 
 def _run(
-    sim: k.Sim,
-    scenario: Scenario,
-    until: float,
-    progress: Callable[[float], None] | None,
-    stop: threading.Event | None,
+    sim: k.Sim, scenario: Scenario, until: float, progress: Callable[[float], None] | None, stop: threading.Event | None
 ) -> tuple[k.Sim, bool]:
     """Advance to `until`, enlarging what runs low; True beside it if the user has stopped the run."""
     budget = min(20_000, _BUDGET)
@@ -95,9 +88,7 @@ def _run(
             if status == k.GROW_EVENTS:
                 sim = add_events(sim, len(sim.events))
             elif status == k.GROW_TRACE:
-                sim = bind(
-                    sim._replace(trace_time=_double(sim.trace_time), trace_what=_double(sim.trace_what))
-                )
+                sim = bind(sim._replace(trace_time=_double(sim.trace_time), trace_what=_double(sim.trace_what)))
             elif status == k.GROW_WINDOWS:
                 sim = bind(sim._replace(windows=_double(sim.windows)))
             elif status == k.GROW_QUEUES:

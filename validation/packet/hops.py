@@ -70,9 +70,7 @@ def make_hops(scenario: Scenario, flows: Any, routes: list[Any]) -> tuple[Any, d
     _name_ends(hops, flows["forward_hop"], flows["forward_end"], flows["back_end"][back])
     for more in ways.values():
         for each in more[1:]:
-            _name_ends(
-                hops, each.forward_hop, each.forward_end, [each.back_end] * (each.back_end > each.back_hop)
-            )
+            _name_ends(hops, each.forward_hop, each.forward_end, [each.back_end] * (each.back_end > each.back_hop))
     return hops, ways
 
 
@@ -94,12 +92,7 @@ def _further(scenario: Scenario, rows: list[Any], way: Any, group: Flows) -> Way
 
 
 def mark_through(
-    scenario: Scenario,
-    flows: Any,
-    hops: Any,
-    links: Any,
-    drops: NDArray[np.int64],
-    ways: dict[int, list[Way]],
+    scenario: Scenario, flows: Any, hops: Any, links: Any, drops: NDArray[np.int64], ways: dict[int, list[Way]]
 ) -> None:
     """Which hops need no event of their own, and which flows no event at their receiver."""
     private = np.bincount(hops["link"], minlength=len(links)) == 1
@@ -131,12 +124,7 @@ def mark_through(
 
 
 def _chain(
-    scenario: Scenario,
-    rows: list[Any],
-    links: tuple[int, ...],
-    group: Flows,
-    after: float,
-    forward: bool,
+    scenario: Scenario, rows: list[Any], links: tuple[int, ...], group: Flows, after: float, forward: bool
 ) -> float:
     """Append the hops of one direction; the delay before the first of them."""
     lead, start = 0.0, len(rows)

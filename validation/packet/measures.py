@@ -25,10 +25,7 @@ MEASURES: dict[str, tuple[str, str]] = {
     "rate_variation": ("1", "coefficient of variation of a flow's goodput over slices (mean over flows)"),
     "utilisation": ("1", "utilisation of the busiest link"),
     "mean_queue": ("packets", "packets waiting at the busiest link (mean)"),
-    "mean_wait": (
-        "s",
-        "time that a packet waits at the busiest link (mean)",
-    ),
+    "mean_wait": ("s", "time that a packet waits at the busiest link (mean)"),
     "round_trip": ("s", "round trip of acknowledged packets (mean over flows)"),
     "sent_packets": ("packets", "data packets sent"),
     "repeats": ("packets", "retransmissions"),
@@ -46,10 +43,7 @@ OF_GROUPS: dict[str, tuple[str, str]] = {
     "group_goodput": ("bit/s", "goodput of a group of flows"),
     "group_share": ("1", "share of the goodput of all flows that a group has"),
     "group_loss": ("1", "loss rate of a group of flows"),
-    "group_rate_variation": (
-        "1",
-        "coefficient of variation of goodput over slices of the flows of a group (mean)",
-    ),
+    "group_rate_variation": ("1", "coefficient of variation of goodput over slices of the flows of a group (mean)"),
 }
 
 
@@ -66,9 +60,7 @@ def measure(result: xr.Dataset) -> dict[str, Any]:
     v = {name: np.asarray(result[name].values) for name in _USED if name in result}
     groups = result["group"].values
     total = int(groups.max()) + 1
-    arrived, dropped = (
-        _by_group(v[f"{name}_by_kind"].sum(1), groups, total) for name in ("arrived", "dropped")
-    )
+    arrived, dropped = (_by_group(v[f"{name}_by_kind"].sum(1), groups, total) for name in ("arrived", "dropped"))
     known = (arrived > 0) & (arrived >= dropped)
     sent = v["sent"].sum()
     variation = rate_variation(result)

@@ -60,9 +60,7 @@ def _as_linux(scenario: Scenario, group: Flows, flows: Any, parts: list[NDArray[
     state["since"] = -1.0
     state["probes"], state["doubts"] = group.loss_probes, group.frto
     size = linux.SENDER.itemsize + scenario.ring * linux.SEGMENT.itemsize
-    refuse_above(
-        float(end + size * len(flows)), "senders by Linux's rules", "lower flows.count or flows.window_limit"
-    )
+    refuse_above(float(end + size * len(flows)), "senders by Linux's rules", "lower flows.count or flows.window_limit")
     flows["paced_state"] = end + size * np.arange(len(flows))
     flows["paced_ring"] = flows["paced_state"] + linux.SENDER.itemsize
     flows["n_ring"] = scenario.ring
@@ -72,9 +70,7 @@ def _as_linux(scenario: Scenario, group: Flows, flows: Any, parts: list[NDArray[
     return end + made.nbytes
 
 
-def _records(
-    file: Any, group: Any, flow: Any, hops: Any, links: Any, ways: list[Way]
-) -> tuple[Any, Any, Any]:
+def _records(file: Any, group: Any, flow: Any, hops: Any, links: Any, ways: list[Way]) -> tuple[Any, Any, Any]:
     """State, lanes and ring of one flow."""
     values = group.sender_parameters()
     state = k.zeroed(1, file.STATE)
@@ -103,11 +99,7 @@ def _remembered(flow: Any, hops: Any, links: Any) -> int:
     for hop, link in zip(way, there, strict=True):
         if link["rate"] == math.inf:
             continue
-        packets = (
-            float(link["limit"])
-            if link["limit"] >= 0
-            else link["limit_bytes"] / max(float(hop["length"]), 1.0)
-        )
+        packets = float(link["limit"]) if link["limit"] >= 0 else link["limit_bytes"] / max(float(hop["length"]), 1.0)
         if packets < 0:  # no limit
             return _MOST
         trip += float(hop["tx"]) * packets

@@ -56,9 +56,7 @@ class Cell:
     sure: float
 
 
-def persistence(
-    arrived: NDArray[Any], dropped: NDArray[Any], rtt: NDArray[np.float64]
-) -> tuple[float, float]:
+def persistence(arrived: NDArray[Any], dropped: NDArray[Any], rtt: NDArray[np.float64]) -> tuple[float, float]:
     """How much loss ratios of flows differ for good, and how sure that is.
 
     Parameters
@@ -184,18 +182,7 @@ def cells(scenario: Scenario, run: Run) -> list[Cell]:
 
 def _kind(group: Flows) -> Any:
     """What makes flows alike: all but their number, where they run and how long that takes."""
-    apart = (
-        "parameters",
-        "count",
-        "rtt",
-        "source",
-        "target",
-        "route",
-        "start",
-        "start_spread",
-        "arrival_rate",
-        "stop",
-    )
+    apart = ("parameters", "count", "rtt", "source", "target", "route", "start", "start_spread", "arrival_rate", "stop")
     same = tuple(getattr(group, f.name) for f in dataclasses.fields(group) if f.name not in apart)
     return (*same, group.rule_parameters())
 

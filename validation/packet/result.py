@@ -56,12 +56,7 @@ def dataset(scenario: Scenario, seed: int, run: Run) -> xr.Dataset:
         | of_acknowledgements(run)
         | of_timeouts(run)
         | {
-            name: (
-                ("flow", "kind"),
-                values,
-                "packets",
-                f"packets {name.split('_')[0]} by kind of transmission",
-            )
+            name: (("flow", "kind"), values, "packets", f"packets {name.split('_')[0]} by kind of transmission")
             for name, values in by_kind.items()
         }
         | recordings(scenario, run)
@@ -81,11 +76,7 @@ def dataset(scenario: Scenario, seed: int, run: Run) -> xr.Dataset:
         "slice": scenario.warm_up + scenario.slice * np.arange(whole),
     }
     if "hangs" in data:
-        coords["hang_length"] = (
-            "hang_length",
-            np.array(k.HANG_LENGTHS),
-            {"units": "s", "long_name": "length"},
-        )
+        coords["hang_length"] = ("hang_length", np.array(k.HANG_LENGTHS), {"units": "s", "long_name": "length"})
     if "route_sent" in data:
         coords["route"] = np.arange(data["route_sent"][1].shape[1])
     attrs = {
@@ -100,8 +91,7 @@ def dataset(scenario: Scenario, seed: int, run: Run) -> xr.Dataset:
     if run.interrupted:
         attrs["interrupted_at"] = repr(run.stopped)
     variables = {
-        name: (dims, values, {"units": units, "long_name": text})
-        for name, (dims, values, units, text) in data.items()
+        name: (dims, values, {"units": units, "long_name": text}) for name, (dims, values, units, text) in data.items()
     }
     result = xr.Dataset(variables, coords, attrs)
     for name, units, text in _COORDINATES:
@@ -173,10 +163,8 @@ def of_epochs(run: Run) -> Variables:
     return {
         "epochs": (("flow", "sent_in_epoch"), epochs, "1", "epochs in which so many packets were sent"),
         "epoch_share": ("sent_in_epoch", share, "1", "probability of so many packets in an epoch"),
-        "silences": (
-            ("flow", "silence"), run.sim.silences, "1", "completed silences by length in epochs"
-        ),
-    }  # fmt: skip
+        "silences": (("flow", "silence"), run.sim.silences, "1", "completed silences by length in epochs"),
+    }
 
 
 def of_slices(scenario: Scenario, run: Run, whole: int) -> Variables:
@@ -203,11 +191,9 @@ def of_losses(arrived: Any, dropped: Any) -> Variables:
     return {
         "loss_rate": ((), _loss(dropped.sum(), arrived.sum()), "1", total),
         "loss_rate_by_kind": ("kind", _loss(dropped, arrived), "1", "loss rate by kind of transmission"),
-        "loss_rate_timeout": (
-            (), _loss(dropped[rto], arrived[rto]), "1", "loss rate of timeout retransmissions"
-        ),
+        "loss_rate_timeout": ((), _loss(dropped[rto], arrived[rto]), "1", "loss rate of timeout retransmissions"),
         "loss_rate_other": ((), other, "1", "loss rate of all packets but timeout retransmissions"),
-    }  # fmt: skip
+    }
 
 
 def of_links(run: Run, measured: float) -> Variables:
@@ -319,11 +305,7 @@ def goodput_rates(run: Run, measured: float) -> Variables:
     return {"goodput_packet_rate": ("flow", rate, "packets/s", rate_means)}
 
 
-_KIND_COLUMNS = {
-    "sent_by_kind": k.SENT_KIND,
-    "arrived_by_kind": k.ARRIVED_KIND,
-    "dropped_by_kind": k.DROPPED_KIND,
-}
+_KIND_COLUMNS = {"sent_by_kind": k.SENT_KIND, "arrived_by_kind": k.ARRIVED_KIND, "dropped_by_kind": k.DROPPED_KIND}
 
 
 def what_you_ran(scenario: Scenario, seed: int) -> dict[str, Any]:
@@ -340,9 +322,7 @@ def what_you_ran(scenario: Scenario, seed: int) -> dict[str, Any]:
             way["service"] = "served"
         elif link.service == "auto":
             way["service"] = "served" if scenario.exact else "analytic"
-    return {
-        **table(scenario), "seed": seed, "flows": flows, "links": links, "clock": clock, "engine": ENGINE
-    }  # fmt: skip
+    return {**table(scenario), "seed": seed, "flows": flows, "links": links, "clock": clock, "engine": ENGINE}
 
 
 def table(part: Any) -> Any:
@@ -407,9 +387,7 @@ def recordings(scenario: Scenario, run: Run) -> Variables:
 def _of_disciplines(scenario: Scenario, table: Any) -> Variables:
     """What disciplines remember, by name; NaN in samples of links whose discipline has nothing of that name."""
     data: Variables = {}
-    of_link = np.array([list(MECHANISMS).index(way.mechanism) for way in scenario.ways])[
-        table[:, 1].astype(np.int64)
-    ]
+    of_link = np.array([list(MECHANISMS).index(way.mechanism) for way in scenario.ways])[table[:, 1].astype(np.int64)]
     for number, file in enumerate(MECHANISMS.values()):
         if not (of_link == number).any():
             continue

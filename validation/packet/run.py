@@ -95,10 +95,7 @@ def simulate(
 
 
 def _once(
-    scenario: Scenario,
-    seed: int | None,
-    progress: Callable[[float], None] | None,
-    stop: threading.Event | None,
+    scenario: Scenario, seed: int | None, progress: Callable[[float], None] | None, stop: threading.Event | None
 ) -> tuple[Run, xr.Dataset]:
     seed = scenario.seed if seed is None else seed
     check("seed", seed, 0, 2**128, "give a whole number", whole=True)
@@ -187,9 +184,7 @@ def _in_threads(
     whole = False
     pool = ThreadPoolExecutor(workers or os.cpu_count())
     try:
-        for done, (_, result) in enumerate(
-            pool.map(lambda seed: _once(scenario, seed, None, stop), seeds), 1
-        ):
+        for done, (_, result) in enumerate(pool.map(lambda seed: _once(scenario, seed, None, stop), seeds), 1):
             runs.append(result)
             if progress is not None:
                 progress(done / len(seeds))

@@ -86,9 +86,7 @@ def build(scenario: Scenario, seed: int) -> k.Sim:
         trace_time=np.zeros(traces),
         trace_what=np.zeros((traces, 5), np.int64),
         windows=np.zeros((2 * n + 64 if record.windows is not None else 0, 9)),
-        queues=np.zeros(
-            (2 * (len(links) + longest + 8) if record.queues is not None else 0, k.QUEUE_COLUMNS)
-        ),
+        queues=np.zeros((2 * (len(links) + longest + 8) if record.queues is not None else 0, k.QUEUE_COLUMNS)),
         edges=np.array([scenario.warm_up / 2, scenario.warm_up, scenario.duration]),
         ahead_links=np.zeros((len(links), k.EDGES, k.AHEAD_LINKS)),
         ahead_flows=np.zeros((n, k.EDGES, k.AHEAD_FLOWS), np.int64),
@@ -164,13 +162,11 @@ def fill_flows(scenario: Scenario, seed: int, flows: Any) -> tuple[list[Any], ND
 _AT_FIRST = {
     "backoff": 1,
     **dict.fromkeys(
-        (
-            "sack_min", "sack_max", "sack_second", "sack_third", "scan", "rcv_max", "echo", "epoch_index", "leap_seqno",
-        ),
+        ("sack_min", "sack_max", "sack_second", "sack_third", "scan", "rcv_max", "echo", "epoch_index", "leap_seqno"),
         -1,
     ),
     **dict.fromkeys(("min_rtt", "deadline", "due", "finish"), math.inf),
-}  # fmt: skip
+}
 
 
 def _parameters(scenario: Scenario, group: Flows) -> dict[str, Any]:
@@ -311,9 +307,7 @@ def add_events(sim: k.Sim, more: int) -> k.Sim:
     """Append `more` free slots to the pool of events."""
     old = len(sim.events)
     size = k.EVENT.itemsize + (48 if len(sim.blocks) != 1 else 0) + (16 if len(sim.headers) != 1 else 0)
-    refuse_above(
-        (old + more) * size, "packets under way", "limit links.buffer, bottleneck.buffer or the windows"
-    )
+    refuse_above((old + more) * size, "packets under way", "limit links.buffer, bottleneck.buffer or the windows")
     events = k.zeroed(old + more, k.EVENT)
     events[:old] = sim.events
     # Link the new slots in front of the free list.

@@ -136,9 +136,7 @@ class ScenarioWork:
             if name in measures:
                 units, meaning = {**MEASURES, **OF_GROUPS}[name]
                 dims = ("group",) if name in OF_GROUPS else ()
-                out[name] = xr.DataArray(
-                    measures[name], dims=dims, attrs={"units": units, "long_name": meaning}
-                )
+                out[name] = xr.DataArray(measures[name], dims=dims, attrs={"units": units, "long_name": meaning})
             else:
                 out[name] = result[name].reset_coords(drop=True)
         return out
@@ -370,15 +368,9 @@ def check_points(work: ScenarioWork, stored: bool, workers: int) -> float:
         with parts_of_sweep(runs):
             check_work("a simulation of the sweep", mean, advice)
     else:
-        check_work(
-            f"{runs:,} simulations",
-            mean * runs,
-            f"{advice}; with a store x.zarr ten times as much is possible",
-        )
+        check_work(f"{runs:,} simulations", mean * runs, f"{advice}; with a store x.zarr ten times as much is possible")
     check_memory(
-        f"{workers} simulations at a time",
-        min(workers, runs) * memory,
-        "use fewer processes, or lower flows.count",
+        f"{workers} simulations at a time", min(workers, runs) * memory, "use fewer processes, or lower flows.count"
     )
     return max(mean, 1.0)
 
@@ -411,9 +403,7 @@ def with_intervals(data: xr.Dataset) -> xr.Dataset:
             ("low", "lower 95 % limit of {}"),
             ("high", "upper 95 % limit of {}"),
         ):
-            more[f"{name}_{part}"] = interval[part].assign_attrs(
-                {**attrs, "long_name": words.format(meaning)}
-            )
+            more[f"{name}_{part}"] = interval[part].assign_attrs({**attrs, "long_name": words.format(meaning)})
     return data.assign(more).assign_coords(_words(data))
 
 
@@ -427,9 +417,7 @@ def _words(data: xr.Dataset) -> dict[str, Any]:
             continue
         places = np.argmax(column.values[:, None] == flags, axis=1)
         if np.array_equal(flags[places], column.values):
-            kept = {
-                k: v for k, v in column.attrs.items() if k not in ("flag_values", "flag_meanings", "units")
-            }
+            kept = {k: v for k, v in column.attrs.items() if k not in ("flag_values", "flag_meanings", "units")}
             out[str(name)] = (name, words[places], kept)
     return out
 
@@ -467,9 +455,7 @@ def about(work: ScenarioWork) -> dict[str, Any]:
 
 
 def _flat(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
-    entries = (
-        value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else None
-    )
+    entries = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else None
     if entries is None or not value:
         yield key, value
         return
@@ -497,9 +483,7 @@ def _own_rules(scenario: Scenario, axes: tuple[Axis, ...]) -> str:
 @contextmanager
 def _executor(work: ScenarioWork, processes: int | None, executor: Any) -> Iterator[Executor]:
     if work.own_rules and (processes is not None or executor is not None):
-        raise ScenarioError(
-            "a rule of one's own lives in this process alone; leave out processes and executor"
-        )
+        raise ScenarioError("a rule of one's own lives in this process alone; leave out processes and executor")
     if executor is not None:
         yield executor.get_executor() if hasattr(executor, "get_executor") else executor
         return

@@ -71,9 +71,7 @@ def congestion_control(name: str) -> Callable[[_F], _F]:
     def register(function: _F) -> _F:
         hook = function.__name__
         if hook not in HOOKS:
-            raise RuleError(
-                f"{name}: a hook must be called {', '.join(HOOKS)}, got {hook}; rename the function"
-            )
+            raise RuleError(f"{name}: a hook must be called {', '.join(HOOKS)}, got {hook}; rename the function")
         needed, count = HOOKS[hook].count(",") + 1, len(inspect.signature(function).parameters)
         if count != needed:
             arguments = ", ".join(("f", "now", "acked")[:needed])
@@ -134,12 +132,8 @@ def _compile(name: str, hook: str, function: Callable[..., None]) -> tuple[int, 
         return hooks.compiled(function, HOOKS[hook], keep=False)
     except KeyError as error:  # how Numba says that a record has no such field
         field = str(error.args[0]).strip("'")
-        raise RuleError(
-            f"{name}: {hook} cannot be compiled: f has no field {field}; rules use {FIELDS}"
-        ) from error
+        raise RuleError(f"{name}: {hook} cannot be compiled: f has no field {field}; rules use {FIELDS}") from error
     except NumbaError as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        reason = next(
-            (line for line in lines if "Field" in line or "Name" in line or "No " in line), lines[0]
-        )
+        reason = next((line for line in lines if "Field" in line or "Name" in line or "No " in line), lines[0])
         raise RuleError(f"{name}: {hook} cannot be compiled: {reason}") from error

@@ -53,11 +53,7 @@ def observe_along(
     for name, variable in first.data_vars.items():
         width = variable.sizes.get("packets", 1)
         part = values[:, at : at + width] if "packets" in variable.dims else values[:, at]
-        columns[str(name)] = (
-            (dim, "packets") if "packets" in variable.dims else (dim,),
-            part,
-            variable.attrs,
-        )
+        columns[str(name)] = ((dim, "packets") if "packets" in variable.dims else (dim,), part, variable.attrs)
         at += width
     # The laws were solved at other rates than those that were asked for.
     result: xr.Dataset = first.drop_vars([dim]).drop_dims(dim).assign_coords({dim: loss.coords[dim]})
@@ -66,7 +62,5 @@ def observe_along(
 
 
 def _flat(variable: xr.DataArray) -> NDArray[np.float64]:
-    values: NDArray[np.float64] = variable.transpose(
-        ..., *(["packets"] if "packets" in variable.dims else [])
-    ).values
+    values: NDArray[np.float64] = variable.transpose(..., *(["packets"] if "packets" in variable.dims else [])).values
     return values.reshape(len(values), -1)

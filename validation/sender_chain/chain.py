@@ -110,9 +110,7 @@ class SenderChain:
 
     @cached_property
     def _symbols_used(self) -> tuple[str, ...]:
-        named = {
-            name for steps in self.steps for law in steps.values() for term in law for name in _names(term)
-        }
+        named = {name for steps in self.steps for law in steps.values() for term in law for name in _names(term)}
         return tuple(name for name in ("p", "p_r", "a") if name in named)
 
     def sent(self) -> Reward:
@@ -130,8 +128,7 @@ class SenderChain:
                 edge = (self._label(i), self._wait(step) or self._label(step[0]))
                 _add(joint.setdefault(edge, {}).setdefault(of(i, step), {}), polynomial)
         laws: dict[tuple[str, str], dict[int, Any]] = {
-            edge: {reward: self._expression(law) for reward, law in cells.items()}
-            for edge, cells in joint.items()
+            edge: {reward: self._expression(law) for reward, law in cells.items()} for edge, cells in joint.items()
         }
         for wait, (target, _) in self._waits.items():
             laws[wait, self._label(target)] = {0: 1}
@@ -175,9 +172,9 @@ class SenderChain:
         counts = np.array([at.new + at.again for at in self.instants])
         shares = [rates[..., counts == n].sum(axis=-1) for n in range(1, counts.max() + 1)]
         # What is left of one, as a sum of what is not negative where every round trip lasts one.
-        none = mass[..., len(self.instants) :].sum(axis=-1) + mass[..., : len(self.instants)][
-            ..., counts == 0
-        ].sum(axis=-1)
+        none = mass[..., len(self.instants) :].sum(axis=-1) + mass[..., : len(self.instants)][..., counts == 0].sum(
+            axis=-1
+        )
         if lacking is not None:
             none = none + (rates * lacking)[..., counts > 0].sum(axis=-1)
         sent = np.stack([none, *shares], axis=-1)
@@ -288,9 +285,7 @@ def _values(p: float, p_r: float | None, a: float) -> tuple[float, ...]:
 
 
 def _worth(law: Polynomial, values: tuple[float, ...]) -> float:
-    return sum(
-        count * math.prod(v**e for v, e in zip(values, term, strict=True)) for term, count in law.items()
-    )
+    return sum(count * math.prod(v**e for v, e in zip(values, term, strict=True)) for term, count in law.items())
 
 
 def _add(to: Polynomial, law: Mapping[Weight, int]) -> None:
@@ -425,8 +420,7 @@ def compiled(
     numbers = list(range(len(laws)))
     if lump:
         numbers = classes(
-            kinds,
-            [{(step[0], step[1:]): tuple(law.items()) for step, law in steps.items()} for steps in laws],
+            kinds, [{(step[0], step[1:]): tuple(law.items()) for step, law in steps.items()} for steps in laws]
         )
     first: dict[int, int] = {}
     for state, number in enumerate(numbers):
@@ -457,9 +451,7 @@ def _from_the_lossless(steps: list[dict[Step, Polynomial]]) -> list[int]:
     start = 0
     for _ in steps:
         start = next(
-            step[0]
-            for step, law in steps[start].items()
-            if any(not term[0] | term[2] | term[4] for term in law)
+            step[0] for step, law in steps[start].items() if any(not term[0] | term[2] | term[4] for term in law)
         )
     order = {start: None}
     queue = [start]

@@ -54,9 +54,7 @@ class BackOff:
 
     def __init__(self, sender: str = "sack", window: int = 4, **setting: Any) -> None:
         if setting.get("ack_loss"):
-            raise ScenarioError(
-                "ack_loss must be off: the loss at which a sender collapses is one of its data"
-            )
+            raise ScenarioError("ack_loss must be off: the loss at which a sender collapses is one of its data")
         explored = explore(Setting(sender=sender, window=window, **(setting | {"backoff_cap": LEVELS})))
         last = [i for i in recurrent(explored.moves) if explored.backoffs[i] == 1 << LEVELS]
         place = {state: n for n, state in enumerate(last)}
@@ -69,9 +67,7 @@ class BackOff:
             for law, count in laws.items()
         ]
         if any(move[2] > 1 for move in moves):
-            raise ScenarioError(
-                f"two timers of {sender} run out in a row without a packet; please report this"
-            )
+            raise ScenarioError(f"two timers of {sender} run out in a row without a packet; please report this")
         self._moves = np.array(moves, dtype=np.int64).T
 
     def matrices(self, loss: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -135,11 +135,7 @@ class Machine:
         )  # fmt: skip
         edges, middles = alike(setting.window, setting.halvings, setting.sender == "newreno")
         self._rules = kernel.Rules(RTT, edges, middles, setting.ack_loss, _PATIENCE)
-        self._now, self._times, self._arrived = (
-            self._world["now"],
-            self._events["time"],
-            self._links["arrived"],
-        )
+        self._now, self._times, self._arrived = (self._world["now"], self._events["time"], self._links["arrived"])
         words_of_state = kernel.FLOW_WORDS + 16 + 200 * kernel.EVENT_WORDS
         self._words = np.zeros(words_of_state, np.int64)
         self.outcome = kernel.Outcome(
@@ -220,7 +216,7 @@ _REASONS = {
     kernel.NO_PACKET: f"{_PATIENCE:,} instants in a row without a packet",
     kernel.OTHER_PACKETS: "a loss changed what was sent at the same instant; please report this",
     kernel.OTHER_LOSSES: "not all chosen packets were lost; please report this",
-}  # fmt: skip
+}
 
 
 def _refused(setting: Setting, reason: str) -> str:
@@ -248,11 +244,7 @@ def _endless(setting: Setting, largest: float) -> str:
     )
 
 
-def explore(
-    setting: Setting,
-    most_states: int = MOST_STATES,
-    paths: bool = False,
-) -> Explored:
+def explore(setting: Setting, most_states: int = MOST_STATES, paths: bool = False) -> Explored:
     """All nodes that a sender reaches; with `paths`, also where each single pattern leads.
 
     Raises
@@ -297,9 +289,7 @@ def explore(
         result.windows.append((window, threshold, flight))
         result.backoffs.append(backoff)
         if not math.isfinite(window):
-            raise SenderChainError(
-                f"control {setting.control!r} makes a congestion window of {window}, no number"
-            )
+            raise SenderChainError(f"control {setting.control!r} makes a congestion window of {window}, no number")
         if min(window, bound) not in congestion_windows:
             congestion_windows.add(min(window, bound))
             beyond += window > setting.window and bound == math.inf

@@ -100,9 +100,7 @@ class Sender(Model):
         super().__post_init__()
         for name, known in (("sender", SENDERS), ("rules", RULES)):
             if getattr(self, name) not in known:
-                raise DomainError(
-                    f"{name} must be one of {', '.join(known)}, got {shown(getattr(self, name), 40)}"
-                )
+                raise DomainError(f"{name} must be one of {', '.join(known)}, got {shown(getattr(self, name), 40)}")
         for name in ("window", "timeout", "backoff_cap", "delayed_ack", "tick", "halvings", "most_states"):
             if np.ndim(getattr(self, name)):
                 raise DomainError(
@@ -112,9 +110,7 @@ class Sender(Model):
         for name in ("timeout", "delayed_ack", "tick"):
             value = getattr(self, name)
             if value is not None and 8 * value != int(8 * value):
-                raise DomainError(
-                    f"{name} must be a multiple of 1/8, got {float(value):g}; times stay exact so"
-                )
+                raise DomainError(f"{name} must be a multiple of 1/8, got {float(value):g}; times stay exact so")
 
     def setting(self) -> Setting:
         """What the chain is explored of."""
@@ -171,11 +167,7 @@ class Sender(Model):
         """The chain, with holding times in its waits."""
         chain = self.compiled().chain()
         return self.problem(
-            MarkovChain,
-            transitions=chain.transitions,
-            states=chain.states,
-            holding=chain.holding,
-            name=chain.name,
+            MarkovChain, transitions=chain.transitions, states=chain.states, holding=chain.holding, name=chain.name
         )
 
     def about(self) -> str:

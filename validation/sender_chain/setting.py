@@ -76,14 +76,7 @@ class Setting:
             raise ScenarioError(
                 f'rules must be "ns2" or "rfc", got {shown(self.rules)}; of senders by other rules no chain is known'
             )
-        check(
-            "window",
-            self.window,
-            1,
-            12,
-            "count packets; more at once have too many patterns of losses",
-            whole=True,
-        )
+        check("window", self.window, 1, 12, "count packets; more at once have too many patterns of losses", whole=True)
         check("backoff_cap", self.backoff_cap, 0, 16, "count doublings", whole=True)
         check("timeout", self.timeout, 1.0, 1024.0, "in round-trip times")
         if self.tick is None:

@@ -11,9 +11,7 @@ from numpy.typing import NDArray
 _BELOW = 1e-9
 
 
-def alike(
-    window: int, halvings: int, deflates: bool = False
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def alike(window: int, halvings: int, deflates: bool = False) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Edges between windows that differ, and the window that stands for those between two edges.
 
     A sender looks at the whole packets of its window alone. Between halvings the window w grows by 1/w with each

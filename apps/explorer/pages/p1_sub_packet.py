@@ -10,12 +10,7 @@ from typing import Any
 import numpy as np
 
 from tcpdynamics.errors import DomainError, shown
-from tcpdynamics.models import (
-    SharedLink,
-    SubPacketExact,
-    SubPacketFull,
-    collapse_threshold,
-)
+from tcpdynamics.models import SharedLink, SubPacketExact, SubPacketFull, collapse_threshold
 from tcpdynamics.solvers import closed_form, stationary
 from tcpdynamics.solvers.markov.flows import flow_program
 from tcpdynamics.solvers.markov.stationary import stationary_program
@@ -81,9 +76,7 @@ def _silence(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
     model = chain_model("exact", {"w_max": 4, **values}, p, m_0)
     rows = [model.silence_at(level) for level in range(model.backoff_cap + 1)]
     lengths, chances = zip(*rows, strict=True)
-    program = program_of(
-        {f"{k}{i}": e for k, part in (("l", lengths), ("c", chances)) for i, e in enumerate(part)}
-    )
+    program = program_of({f"{k}{i}": e for k, part in (("l", lengths), ("c", chances)) for i, e in enumerate(part)})
     return program, INPUTS, {"levels": len(rows), "threshold": collapse_threshold(model.collapse)}
 
 
@@ -168,11 +161,7 @@ def _forms_of(kind: str, shape: tuple[float, ...], base_timeout: str) -> dict[st
 def _approximate_form(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
     """The closed form that is small enough for exported pages: of the approximate chain with m_0 = 2."""
     model = chain_model("approximate", values, [0.1], 2)
-    return (
-        stationary_program(model.chain()),
-        INPUTS,
-        {"forms": forms("approximate", (values["w_max"],), Fraction(2))},
-    )
+    return (stationary_program(model.chain()), INPUTS, {"forms": forms("approximate", (values["w_max"],), Fraction(2))})
 
 
 def closed_forms(values: Values, typed: str = "") -> dict[str, Any]:

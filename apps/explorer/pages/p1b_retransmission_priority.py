@@ -70,7 +70,7 @@ def _about(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
         "cases": [[k, more.get("retransmission_ratio", 1.0), "suffix_losses" in more] for k, more in CASES.items()],
         "powers": [LEAST, MOST, STEPS],
         "low": SharedLink(flows=1, capacity=1.0, base_rtt=1.0, buffer=1).balance().bounds[0],
-    }  # fmt: skip
+    }
     return program_of({"repeat": model.repeat_probability()}), ("p", "p_r"), about
 
 
@@ -91,7 +91,7 @@ def dataset(values: Values) -> Any:
         more = {
             "lost": lost.assign_attrs(units="1", long_name="share of all packets that is lost"),
             "repeat": repeat.assign_attrs(units="1", long_name="chance that a timeout is followed by a longer one"),
-        }  # fmt: skip
+        }
         kept = solved.assign({k: v.drop_vars(set(v.coords)) for k, v in more.items()})
         kept = kept.swap_dims(flows="share")
         kept = kept.drop_vars(["status", "flows", "retransmission_loss"], errors="ignore")

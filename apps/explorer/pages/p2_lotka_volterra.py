@@ -161,10 +161,7 @@ def _last_alone(alone: Mapping[str, Any], labels: Sequence[str]) -> dict[str, An
 
     first, last = labels[0], labels[-1]
     rate = sympy.sympify(alone[first])
-    own = {
-        s: sympy.Symbol(str(s).replace("[1]", f"[{len(labels)}]"), **s.assumptions0)
-        for s in rate.free_symbols
-    }
+    own = {s: sympy.Symbol(str(s).replace("[1]", f"[{len(labels)}]"), **s.assumptions0) for s in rate.free_symbols}
     return {k: rate.subs(own, simultaneous=True) if k == last else sympy.Integer(0) for k in labels}
 
 
@@ -244,9 +241,7 @@ def _along_delay(motion: ODE | DDE | Map, fields: dict[str, Any]) -> list[Any]:
     """
     delays = GRIDS["delay"]
     products = np.linspace(LEAST_GAIN * delays[0], HIGHEST_GAIN * delays[-1], PRODUCTS)
-    chart = stability_chart(
-        motion.at(**fields | {"epsilon": products, "delay": 1.0}), tolerance=DRAWN / PRODUCTS
-    )
+    chart = stability_chart(motion.at(**fields | {"epsilon": products, "delay": 1.0}), tolerance=DRAWN / PRODUCTS)
     curves = []
     for product in np.sort(chart["boundary_epsilon"].values):
         ends = np.clip(product / np.array([HIGHEST_GAIN, LEAST_GAIN]), delays[0], delays[-1])
@@ -271,9 +266,7 @@ def exact_boundary(values: Values, typed: str = "") -> dict[str, Any]:
         "ratio",
         *(["delay"] if reading in DELAYED else ["link"] * (reading in LINKED)),
     ]
-    scale = {
-        "capacity": values["capacity"] if reading in LINKED else 1.0
-    }  # rates in units of the first link are alike
+    scale = {"capacity": values["capacity"] if reading in LINKED else 1.0}  # rates in units of the first link are alike
     kept = {k: values[k] for k in names} | scale | {across: 0.0}
     return {"curves": _exact_boundary(across, tuple(kept.items()))}
 
@@ -301,9 +294,7 @@ def points_of_rest(**point: Any) -> list[list[float]]:
     return [rows[n * (i + 1) : n * (i + 2)] for i in range(about["points"])]
 
 
-def nullclines(
-    top: float, **point: Any
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+def nullclines(top: float, **point: Any) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Places up to `top`, and where the first and the last flow neither grow nor shrink there, the others at rest."""
     n, places, settled = int(point["flows"]), np.linspace(1e-6 * top, top, 60), points_of_rest(**point)[0]
     program, inputs, about = _flows(point)
@@ -312,9 +303,7 @@ def nullclines(
 
     def grows(i: int, first: float, last: float) -> bool:
         state = [first, *settled[1:-1], last]
-        slope = run(
-            program, fixed | dict(zip(labels, state, strict=True)) | dict(zip(delayed, state, strict=False))
-        )
+        slope = run(program, fixed | dict(zip(labels, state, strict=True)) | dict(zip(delayed, state, strict=False)))
         return bool((slope[i] - state[i] if about["map"] else slope[i]) > 0)
 
     def still(i: int, place: float) -> float:

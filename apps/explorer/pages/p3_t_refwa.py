@@ -107,11 +107,7 @@ def _recursion(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]
         **{f"rest {k}": problem.fixed_points[0][k] for k in states},
     }
     settings = _settings(values)
-    about = {
-        "rows": list(rows),
-        "states": list(states),
-        **_boundaries(values["reading"], settings.get("delay")),
-    }
+    about = {"rows": list(rows), "states": list(states), **_boundaries(values["reading"], settings.get("delay"))}
     return program_of(rows), (*states, *INPUTS), about
 
 

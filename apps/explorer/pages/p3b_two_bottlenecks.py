@@ -15,9 +15,7 @@ from .. import code_t_refwa as code
 from ..page import Choice, Control, Figure, Page, Printed, Values, control, program_of
 
 READINGS: dict[str, type[Any]] = {"commanded": TRefwaTwoLinksCommanded, "measured": TRefwaTwoLinksMeasured}
-INPUTS = (
-    "phi", "psi", "bdp_1", "buffer_1", "bdp_3", "buffer_3", "weight_1", "weight_2", "weight_3",
-)  # fmt: skip
+INPUTS = ("phi", "psi", "bdp_1", "buffer_1", "bdp_3", "buffer_3", "weight_1", "weight_2", "weight_3")
 #: Buffers over bandwidth-delay products of the picture of utilisation.
 BUFFERS = np.linspace(0.0, 1.0, 101)
 

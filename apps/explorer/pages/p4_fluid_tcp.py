@@ -10,13 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tcpdynamics.models import (
-    FluidTcpDropTail,
-    FluidTcpFullQueue,
-    FluidTcpProportional,
-    FluidTcpRed,
-    TcpLinearisation,
-)
+from tcpdynamics.models import FluidTcpDropTail, FluidTcpFullQueue, FluidTcpProportional, FluidTcpRed, TcpLinearisation
 from tcpdynamics.solvers import characteristic_roots, trajectory
 from tcpdynamics.solvers.equations import compile_system
 from tcpdynamics.solvers.programs.straightline import Program, run
@@ -31,9 +25,7 @@ FIELDS = {
     "red": (*LINK, "min_threshold", "max_threshold", "p_max", "averaging"),
     "drop-tail": LINK,
 }
-MODELS: dict[str, type[Any]] = {
-    "proportional": FluidTcpProportional, "red": FluidTcpRed, "drop-tail": FluidTcpDropTail,
-}  # fmt: skip
+MODELS: dict[str, type[Any]] = {"proportional": FluidTcpProportional, "red": FluidTcpRed, "drop-tail": FluidTcpDropTail}
 #: Times that a trajectory is drawn at.
 TIMES = 601
 #: A link for the equations' sake: they hold symbols.
@@ -76,13 +68,8 @@ def critical_fill() -> float:
     """Packets a flow that link and full buffer hold, R C/N, from which on drop tail swings."""
     low, high = 1.0, 10.0
     for _ in range(60):
-        middle = (
-            low + high
-        ) / 2  # R C/N of one flow on a link of one packet a second, with a buffer of half of it
-        stable = (
-            FluidTcpDropTail(flows=1, capacity=1, base_rtt=middle / 2, buffer=middle / 2).stability_margin()
-            > 0
-        )
+        middle = (low + high) / 2  # R C/N of one flow on a link of one packet a second, with a buffer of half of it
+        stable = FluidTcpDropTail(flows=1, capacity=1, base_rtt=middle / 2, buffer=middle / 2).stability_margin() > 0
         low, high = (middle, high) if stable else (low, middle)
     return low
 

@@ -39,15 +39,8 @@ def _laws(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
     for name, model in listed.items():
         slope = model.ode().rhs["W"]
         own = {symbol: getattr(model, field) for field, symbol in model.symbols().items()}
-        at = {
-            symbol: own.get(symbol, window) for symbol in slope.free_symbols
-        }  # what is no field is the window
-        row = (
-            model.response(),
-            model.increase(window),
-            model.decrease(window),
-            slope.subs(at, simultaneous=True),
-        )
+        at = {symbol: own.get(symbol, window) for symbol in slope.free_symbols}  # what is no field is the window
+        row = (model.response(), model.increase(window), model.decrease(window), slope.subs(at, simultaneous=True))
         rows |= {f"{word} {name}": x for word, x in zip(ROWS, row, strict=True)}
     return program_of(rows), INPUTS, {"rows": list(rows), "laws": list(listed), "losses": [LOW, HIGH]}
 

@@ -17,13 +17,7 @@ LOW, HIGH, POINTS = 0.001, 0.5, 101
 LEAST, MOST = 0.5, 6.0
 SEGMENTS = 100
 
-_TRANSFER = (
-    "duplicates_plain",
-    "duplicates_leap",
-    "transmissions_plain",
-    "transmissions_leap",
-    "leaps_right",
-)
+_TRANSFER = ("duplicates_plain", "duplicates_leap", "transmissions_plain", "transmissions_leap", "leaps_right")
 _TIMEOUT = ("ack_share", "suspicion_right")
 
 
@@ -57,16 +51,12 @@ def dataset(values: Values) -> Any:
         parts.append(timeout.closed_forms().expand_dims(delayed=[delayed]))
     now = LeapTransfer(p, values["ack_loss"])
     repeats = {"none": 0.0, "plain": now.duplicates_plain(), "LEAP": now.duplicates_leap()}
-    shares = [
-        np.asarray(OverloadedStar(density=densities, duplicates=d).finished()) for d in repeats.values()
-    ]
+    shares = [np.asarray(OverloadedStar(density=densities, duplicates=d).finished()) for d in repeats.values()]
     finished = xr.DataArray(
         np.array(shares), {"duplicates": list(repeats), "density": densities}, ("duplicates", "density")
     )
     result = xr.merge([transfer, xr.concat(parts, "delayed")], combine_attrs="drop")
-    return result.assign(
-        finished=finished.assign_attrs(units="1", long_name="share of transfers that finish")
-    )
+    return result.assign(finished=finished.assign_attrs(units="1", long_name="share of transfers that finish"))
 
 
 PAGE = Page(

@@ -75,9 +75,7 @@ def dataset(values: Values) -> Any:
 
     x = _allocations(values)
     if not any(x):
-        raise DomainError(
-            "x1, x2, ... must not all be 0: nobody has anything, and no index of fairness is defined"
-        )
+        raise DomainError("x1, x2, ... must not all be 0: nobody has anything, and no index of fairness is defined")
     return xr.Dataset(
         {
             "allocation": ("flow", x, {"long_name": "what a flow has"}),

@@ -67,10 +67,7 @@ class _Errors:
         b, op = self.builder, self.program.ops[i]
         if op.b < 0:
             return self._abs(self.value[op.a]), self.error[op.a]
-        return (
-            self._abs(b.sub(self.value[op.a], self.value[op.b])),
-            b.add(self.error[op.a], self.error[op.b]),
-        )
+        return (self._abs(b.sub(self.value[op.a], self.value[op.b])), b.add(self.error[op.a], self.error[op.b]))
 
     def _abs(self, i: int) -> int:
         b = self.builder
@@ -127,8 +124,6 @@ def with_slopes(program: Program, side: Mapping[int, float], variables: Sequence
     return with_partials(builder.build([*(place[i] for i in program.outputs), *arguments]), variables)
 
 
-def _arguments(
-    program: Program, switches: Sequence[int], builder: Builder, place: Sequence[int]
-) -> list[int]:
+def _arguments(program: Program, switches: Sequence[int], builder: Builder, place: Sequence[int]) -> list[int]:
     ops = [program.ops[i] for i in switches]
     return [place[op.a] if op.b < 0 else builder.sub(place[op.a], place[op.b]) for op in ops]

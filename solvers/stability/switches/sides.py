@@ -134,9 +134,9 @@ def _sample_sides(on: _Tied) -> Iterator[tuple[Sides, NDArray[np.bool_]]]:
     program = equations.once(("signs", switches), lambda: signed_arguments(equations.composed, switches))
     shape = (len(variables), SAMPLES)
     size = np.where(states == 0, 1.0, np.abs(states))
-    moved = np.tile(states, (1 + lags, 1)) + NEARBY * np.tile(size, (1 + lags, 1)) * np.random.default_rng(
-        0
-    ).normal(size=shape)
+    moved = np.tile(states, (1 + lags, 1)) + NEARBY * np.tile(size, (1 + lags, 1)) * np.random.default_rng(0).normal(
+        size=shape
+    )
     values = dict(zip(variables, moved, strict=True)) | {TIME: 0.0}
     arguments = system.evaluate(program, values, np.repeat(on.points, SAMPLES))
     signs = np.unique(np.where(arguments >= 0, 1.0, -1.0).T, axis=0)

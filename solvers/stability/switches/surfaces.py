@@ -30,9 +30,7 @@ _DONE = 1e-11
 _BESIDE = (0.0, 2.0**-52, -(2.0**-52), 2.0**-50, -(2.0**-50))
 
 
-def on_surfaces(
-    system: System, piece: System, x: Array, points: NDArray[np.int64], width: Array
-) -> list[Array]:
+def on_surfaces(system: System, piece: System, x: Array, points: NDArray[np.int64], width: Array) -> list[Array]:
     """Rest of the whole equations on each of their switches, by one piece; NaN where there is none.
 
     Nothing where the piece's own rates decide: then Newton's method alone comes to its points of rest.
@@ -91,9 +89,7 @@ def _scaled(rows: Array, width: Array) -> tuple[Array, NDArray[np.bool_]]:
     return np.where(finite[:, None, None], scaled, 0.0), finite
 
 
-def _solve(
-    system: System, piece: System, switch: Program, x: Array, points: NDArray[np.int64], width: Array
-) -> Array:
+def _solve(system: System, piece: System, switch: Program, x: Array, points: NDArray[np.int64], width: Array) -> Array:
     """(n, m) where the rates of a piece and the argument of a switch vanish together and the whole equations rest."""
     x = x.copy()
     arrived = np.zeros(x.shape[1], bool)
@@ -106,9 +102,7 @@ def _solve(
         scaled, finite = _scaled(rows, width)
         right = value / np.where(size > 0, size, 1.0)
         finite &= np.isfinite(right).all(axis=1)
-        step = np.einsum(
-            "mnr,mr->nm", np.linalg.pinv(scaled, rcond=_SINGULAR), np.where(finite[:, None], right, 0.0)
-        )
+        step = np.einsum("mnr,mr->nm", np.linalg.pinv(scaled, rcond=_SINGULAR), np.where(finite[:, None], right, 0.0))
         x = x - step * width
         x[:, ~finite] = np.nan
         arrived = np.asarray(np.abs(step).max(axis=0) <= _DONE) & finite

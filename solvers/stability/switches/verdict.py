@@ -249,11 +249,7 @@ def _growing_direction(a: Array, cone: Array, word: tuple[int, ...], error: Arra
         total = a[:, side] @ total
     roots, vectors = np.linalg.eig(total)
     with np.errstate(invalid="ignore"):
-        growth = (
-            np.where(roots.real > 0, np.abs(roots.real), np.nan) ** (1 / len(word)) - 1
-            if is_map
-            else roots.real
-        )
+        growth = np.where(roots.real > 0, np.abs(roots.real), np.nan) ** (1 / len(word)) - 1 if is_map else roots.real
     grows = (roots.imag == 0) & (growth >= -error[:, None])
     growth = np.where(growth <= error[:, None], 0.0, growth)
     out = np.full(len(a), np.nan)
@@ -289,9 +285,7 @@ def _growing_history(group: Sides) -> Array:
             v = np.linalg.svd(delta)[2][-1]
             h = np.concatenate([v, *(f * v for f in fade)])
             along = group.cone[i, side] @ h
-            inside = (along > _INSIDE * np.linalg.norm(h)).all() or (
-                along < -_INSIDE * np.linalg.norm(h)
-            ).all()
+            inside = (along > _INSIDE * np.linalg.norm(h)).all() or (along < -_INSIDE * np.linalg.norm(h)).all()
             if inside:
                 out[i] = np.fmax(out[i], z)
     return out

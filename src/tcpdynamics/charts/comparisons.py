@@ -24,12 +24,7 @@ def two_panels(first: str, second: str) -> go.Figure:
     from plotly.subplots import make_subplots
 
     panels = make_subplots(1, 2, subplot_titles=(first, second), horizontal_spacing=0.12)
-    panels.update_layout(
-        height=430,
-        template="plotly_white",
-        margin={"t": 50, "r": 20},
-        legend=LEGEND_BELOW,
-    )
+    panels.update_layout(height=430, template="plotly_white", margin={"t": 50, "r": 20}, legend=LEGEND_BELOW)
     return panels
 
 
@@ -72,9 +67,8 @@ def critical_points(panels: Any, x: Any, part: xr.Dataset, line_x: Any, line_y: 
     import plotly.graph_objects as go
 
     panels.add_trace(
-        go.Scatter(x=line_x, y=line_y, name=name, mode="lines", line={"color": BLACK, "width": 1.5}),
-        row=1, col=2,
-    )  # fmt: skip
+        go.Scatter(x=line_x, y=line_y, name=name, mode="lines", line={"color": BLACK, "width": 1.5}), row=1, col=2
+    )
     panels.add_trace(
         go.Scatter(
             x=x, y=part.critical.values, name="from simulations", mode="markers",

@@ -77,9 +77,7 @@ def fixed_words(result: xr.Dataset) -> str:
         unit = str(value.attrs.get("units", "1"))
         label = axis_title(str(name), {"symbol": value.attrs.get("symbol", "")})
         is_word = value.dtype.kind in "OUT"
-        words.append(
-            f"{label} {text}" if is_word else f"{label} = {text}" + (f" {unit}" if unit != "1" else "")
-        )
+        words.append(f"{label} {text}" if is_word else f"{label} = {text}" + (f" {unit}" if unit != "1" else ""))
     return ", ".join(words)
 
 
@@ -131,8 +129,7 @@ def titled(figure: go.Figure, text: str) -> go.Figure:
     title = {"text": break_lines(text, 130), "font": {"size": 13}, "x": 0.01, "y": 1, "yref": "container"}
     more = 20 * len(lines)
     return figure.update_layout(
-        title=title
-        | {"yanchor": "top", "pad": {"t": 8 if len(lines) < 2 else 18}},  # several lines stand higher
+        title=title | {"yanchor": "top", "pad": {"t": 8 if len(lines) < 2 else 18}},  # several lines stand higher
         margin={"t": LAYOUT["margin"]["t"] + more},
         height=(figure.layout.height or LAYOUT["height"]) + more,
     )
@@ -256,9 +253,7 @@ def _lines(values: xr.DataArray, x: str) -> list[tuple[str, Any]]:
     for index in np.ndindex(*shape):
         line = values.isel(dict(zip(others, index, strict=True)))
         words = [f"{values.name}" + (f"[{int(line.flow)}]" if "flow" in others else "")]
-        words += [
-            _label(d, coordinate(values, d)[i]) for d, i in zip(others, index, strict=True) if d != "flow"
-        ]
+        words += [_label(d, coordinate(values, d)[i]) for d, i in zip(others, index, strict=True) if d != "flow"]
         text = ", ".join(words[1:] if others == ["state"] else words)
         lines.append((text if set(others) - {"flow"} else f"{text}: {_meaning(values)}", line.values))
     if len(lines) <= MAX_LINES:
@@ -336,9 +331,7 @@ def array_figure(values: xr.DataArray) -> go.Figure:
     name = str(values.name or "value")
     result = values.drop_vars("status", errors="ignore").to_dataset(name=name)
     words = [
-        d
-        for d in values.dims
-        if np.asarray(coordinate(result, str(d))).dtype.kind in "OUT" or _is_list(values, str(d))
+        d for d in values.dims if np.asarray(coordinate(result, str(d))).dtype.kind in "OUT" or _is_list(values, str(d))
     ]
     if values.ndim == 2 and not words:
         return image_figure(result, name, *(str(d) for d in values.dims))
@@ -351,11 +344,7 @@ def array_figure(values: xr.DataArray) -> go.Figure:
 def _is_list(values: xr.DataArray, dim: str) -> bool:
     """Whether a dimension only numbers a few things, such as groups of flows, beside one that is a scale."""
     others = [d for d in values.dims if d != dim]
-    return (
-        dim not in values.coords
-        and values.sizes[dim] <= MAX_LINES
-        and all(d in values.coords for d in others)
-    )
+    return dim not in values.coords and values.sizes[dim] <= MAX_LINES and all(d in values.coords for d in others)
 
 
 def point_figure(result: xr.Dataset, names: Sequence[str]) -> go.Figure:

@@ -82,14 +82,10 @@ def bifurcation_figure(result: xr.Dataset, exponents: xr.Dataset | None = None) 
     """
     dims = swept_dims(result)
     if len(dims) != 1:
-        raise ValueError(
-            f"a bifurcation diagram has one swept parameter, and {len(dims)} were swept; give one a range"
-        )
+        raise ValueError(f"a bifurcation diagram has one swept parameter, and {len(dims)} were swept; give one a range")
     dim = dims[0]
     rows = 1 if exponents is None else 2
-    figure = make_subplots(
-        rows=rows, cols=1, shared_xaxes=True, vertical_spacing=0.05, row_heights=[0.7, 0.3][:rows]
-    )
+    figure = make_subplots(rows=rows, cols=1, shared_xaxes=True, vertical_spacing=0.05, row_heights=[0.7, 0.3][:rows])
     iterated = [k for k in result.data_vars if "iterate" in result[k].dims]
     if iterated:
         panels = [(result[iterated[0]], "iterate", BLUE)]
@@ -113,15 +109,7 @@ def bifurcation_figure(result: xr.Dataset, exponents: xr.Dataset | None = None) 
         named = "equilibrium (solved for)" if "rest" in result else "at the end, near equilibrium"
         style = {"color": BLACK, "width": 2}
         if np.isfinite(rest.values).any():
-            figure.add_scatter(
-                x=result[dim].values,
-                y=rest.values,
-                mode="lines",
-                line=style,
-                name=named,
-                row=1,
-                col=1,
-            )
+            figure.add_scatter(x=result[dim].values, y=rest.values, mode="lines", line=style, name=named, row=1, col=1)
     attrs = (result["level"] if "level" in result else panels[0][0]).attrs
     title = dict(attrs) | {"long_name": str(attrs.get("long_name", "")).removesuffix(" at the end")}
     figure.update_yaxes(title_text=axis_title("", title), row=1, col=1)
@@ -130,9 +118,7 @@ def bifurcation_figure(result: xr.Dataset, exponents: xr.Dataset | None = None) 
         exponent = np.where(np.isfinite(largest.values), largest.values, np.nan)
         style = {"color": PURPLE, "width": 1}
         name = "Lyapunov exponent"
-        figure.add_scatter(
-            x=result[dim].values, y=exponent, line=style, mode="lines", name=name, row=2, col=1
-        )
+        figure.add_scatter(x=result[dim].values, y=exponent, line=style, mode="lines", name=name, row=2, col=1)
         figure.add_hline(0, line={"color": BLACK, "width": 1}, row=2, col=1)
         figure.update_yaxes(title_text=axis_title(name, largest.attrs), row=2, col=1)
     figure.update_xaxes(title_text=axis_title(dim, result[dim].attrs), row=rows, col=1)
@@ -187,11 +173,7 @@ def lyapunov_figure(result: xr.Dataset) -> go.Figure:
     x = swept[0] if swept else "direction"
     figure = go.Figure()
     exponents = result.exponent.where(np.isfinite(result.exponent))
-    for colour, i in zip(
-        (PURPLE, BLUE, GREEN, ORANGE, RED),
-        range(result.sizes["direction"]),
-        strict=False,
-    ):
+    for colour, i in zip((PURPLE, BLUE, GREEN, ORANGE, RED), range(result.sizes["direction"]), strict=False):
         line, error = (v.isel(direction=i) if swept else v for v in (exponents, result.error))
         name = f"exponent {int(result.direction[i])}" if swept else "exponents"
         bars = {"array": error.values, "thickness": 1}
@@ -231,11 +213,7 @@ def basin_figure(result: xr.Dataset) -> go.Figure:
     figure.update_layout(**LAYOUT | {"height": 620 if len(dims) > 1 else 300}, showlegend=True)
     for axis, dim in ((figure.update_xaxes, dims[:1]), (figure.update_yaxes, dims[1:])):
         if dim:
-            axis(
-                title_text=axis_title(
-                    dim[0].replace("start_", "start of ", 1), _units_of_start(result, dim[0])
-                )
-            )
+            axis(title_text=axis_title(dim[0].replace("start_", "start of ", 1), _units_of_start(result, dim[0])))
         else:
             axis(showticklabels=False)
     return figure

@@ -65,11 +65,7 @@ def epochs_figure(result: xr.Dataset) -> go.Figure:
     figure = _figure(f"Packets sent in an epoch: {_title(result)}", "probability of an epoch")
     figure.add_bar(x=result.sent_in_epoch.values, y=_epoch_share(result).values, name="share of epochs")
     words = [*map(str, result.sent_in_epoch.values[:-1]), f"{int(result.sent_in_epoch[-1])} or more"]
-    axis = {
-        "title_text": "packets sent in an epoch",
-        "tickvals": result.sent_in_epoch.values,
-        "ticktext": words,
-    }
+    axis = {"title_text": "packets sent in an epoch", "tickvals": result.sent_in_epoch.values, "ticktext": words}
     return figure.update_xaxes(**axis)
 
 
@@ -82,11 +78,7 @@ def replications_figure(result: xr.Dataset, level: float = 0.95) -> go.Figure:
     figure = make_subplots(1, 2, horizontal_spacing=0.12)
     panels = (("epoch_share", "sent_in_epoch", "packets sent in an epoch", "probability of an epoch"),
               ("goodput_rate", "flow", "flow", "goodput [Mbit/s]"))  # fmt: skip
-    groups = (
-        np.atleast_1d(result["group"].values)
-        if "group" in result.coords
-        else np.zeros(len(_flows(result)), int)
-    )
+    groups = np.atleast_1d(result["group"].values) if "group" in result.coords else np.zeros(len(_flows(result)), int)
     for column, (name, dim, across, up) in enumerate(panels, start=1):
         values = _epoch_share(result) if name == "epoch_share" else result[name] / 1e6
         interval = mean_interval(values, level=level)
@@ -148,9 +140,7 @@ def window_figure(result: xr.Dataset, flows: Sequence[int] | None = None) -> go.
             continue
         figure.add_scatter(y=cwnd, name=f"{name}: cwnd", line=line, **style)
         dots = {**line, "dash": "dot", "width": 1}
-        figure.add_scatter(
-            y=result.window_ssthresh.values[rows], name=f"{name}: ssthresh", line=dots, **style
-        )
+        figure.add_scatter(y=result.window_ssthresh.values[rows], name=f"{name}: ssthresh", line=dots, **style)
     # A first ssthresh without meaning (2^31, say) must neither flatten everything else nor, where connections begin
     # again and again, fill the picture with lines that go up to it.
     top = 1.15 * max(highest, 1.0)
@@ -194,9 +184,7 @@ def queue_figure(result: xr.Dataset, links: Sequence[int | str] | None = None) -
                 listed = ", ".join(names[i] for i in ranked[:8])
                 raise ValueError(f"links must name links that were recorded, got {link!r}; known: {listed}")
     chosen = _choose(numbers, ranked, "links")
-    figure = _figure(
-        f"Queues: {_title(result)}{_of_all(chosen, ranked, links, 'links')}", "waiting [packets]"
-    )
+    figure = _figure(f"Queues: {_title(result)}{_of_all(chosen, ranked, links, 'links')}", "waiting [packets]")
     for j, i in enumerate(chosen):
         rows = which == i
         figure.add_scatter(
@@ -250,9 +238,7 @@ def throughput_figure(
         edges, rates = _sliced(result, chosen, size)
         what = "goodput by slice"
     else:
-        raise ValueError(
-            "result has no receives and no whole slice; set record.receives = true or shorten slice"
-        )
+        raise ValueError("result has no receives and no whole slice; set record.receives = true or shorten slice")
     missing = _of_all(chosen, _flows(result), flows, "flows")
     figure = _figure(f"Throughput ({what}): {_title(result)}{missing}", f"throughput [{unit}]")
     _steps(figure, edges, rates)
@@ -292,9 +278,7 @@ def drops_figure(result: xr.Dataset, width: float = 1.0, flows: Sequence[int] | 
 
 def _check_width(width: float) -> None:
     if not width > 0 or not np.isfinite(width):
-        raise ValueError(
-            f"width must be a finite number of seconds above 0, got {width}; 1.0 is a common choice"
-        )
+        raise ValueError(f"width must be a finite number of seconds above 0, got {width}; 1.0 is a common choice")
 
 
 def _steps(figure: Any, edges: np.ndarray, rates: dict[str, np.ndarray]) -> None:
@@ -337,22 +321,16 @@ def sequence_figure(
         last = float(time[mine[_SENDS - 1]])
     mine = mine[time[mine] <= last]
     if not len(mine):
-        raise ValueError(
-            f"flow {flow} sent nothing between {first:g} and {last:g} s; choose another flow or time"
-        )
+        raise ValueError(f"flow {flow} sent nothing between {first:g} and {last:g} s; choose another flow or time")
     segments, kinds = result.send_segment.values, result.send_kind.values
     words = [str(kind).replace("_", " ") for kind in result.kind.values]
     note = f", first {len(mine)} sends" if end is None and np.isfinite(last) else ""
-    figure = _figure(
-        f"Segments of {_flow_names(result).get(flow, f'flow {flow}')}{note}: {_title(result)}", "segment"
-    )
+    figure = _figure(f"Segments of {_flow_names(result).get(flow, f'flow {flow}')}{note}: {_title(result)}", "segment")
     for kind, word in enumerate(words):
         rows = mine[kinds[mine] == kind]
         if len(rows):
             colour = (BLUE, ORANGE, PURPLE, SKY)[kind % 4]
-            _points(
-                figure, time[rows], segments[rows], f"sent: {word}", colour, "circle", 4 if kind == 0 else 7
-            )
+            _points(figure, time[rows], segments[rows], f"sent: {word}", colour, "circle", 4 if kind == 0 else 7)
     for name, label, colour, symbol, size in (
         ("receive", "received", GREEN, "line-ns-open", 4),
         ("drop", "lost", RED, "x", 8),
@@ -369,9 +347,7 @@ def sequence_figure(
 
 
 def _points(figure: Any, x: Any, y: Any, name: str, colour: str, symbol: str, size: int) -> None:
-    figure.add_scattergl(
-        x=x, y=y, name=name, mode="markers", marker={"color": colour, "symbol": symbol, "size": size}
-    )  # fmt: skip
+    figure.add_scattergl(x=x, y=y, name=name, mode="markers", marker={"color": colour, "symbol": symbol, "size": size})
 
 
 def _figure(title: str, vertical: str) -> go.Figure:
@@ -432,9 +408,7 @@ def _of_all(drawn: Sequence[int], known: Sequence[int], wanted: object, what: st
 
 def _link_names(result: xr.Dataset) -> list[str]:
     """Names of the links by their numbers in recordings, also where some of them were selected."""
-    names = [
-        str(link["name"]) for link in json.loads(result.attrs.get("what_you_ran", "{}")).get("links", ())
-    ]
+    names = [str(link["name"]) for link in json.loads(result.attrs.get("what_you_ran", "{}")).get("links", ())]
     if "link" in result.coords and len(names) < result.link.size:
         names = [str(name) for name in np.atleast_1d(result.link.values)]
     count = int(result.queue_link.values.max(initial=-1)) + 1
@@ -525,9 +499,7 @@ def _binned(
     end = max(float(planned), float(time.max(initial=0.0)), width)
     count = int(np.ceil(end / width * (1 - 1e-12)))
     if count > 1_000_000:
-        raise ValueError(
-            f"width = {width:g} s makes {count} bins of {end:g} s, more than a million; make it wider"
-        )
+        raise ValueError(f"width = {width:g} s makes {count} bins of {end:g} s, more than a million; make it wider")
     edges = np.append(width * np.arange(count), end)
     place = np.minimum((time / width).astype(np.int64), count - 1)
     rates = {}

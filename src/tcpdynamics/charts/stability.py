@@ -84,12 +84,7 @@ def _regions(chart: xr.Dataset, across: str, up: str) -> go.Figure:
     for value, name in VERDICTS.items():
         if (verdict == value).any():
             why = _why_unknown(chart) if name == "unknown" else ""
-            box = {
-                "symbol": "square",
-                "size": 12,
-                "color": _FILLS[name],
-                "line": {"color": "#444", "width": 1},
-            }
+            box = {"symbol": "square", "size": 12, "color": _FILLS[name], "line": {"color": "#444", "width": 1}}
             figure.add_scatter(x=[None], y=[None], mode="markers", marker=box, name=name + why)
     if "boundary_curve" in chart:
         _boundary(figure, chart, across, up)
@@ -113,9 +108,7 @@ def _why_unknown(chart: xr.Dataset) -> str:
     codes = chart.status.values[_verdicts(chart).values == 2]
     codes, counts = np.unique(codes[(codes != 0) & (codes != NOT_YET)], return_counts=True)
     known = set(Status)
-    reasons = [
-        Status(int(c)).sentence.partition(":")[0] for c in codes[np.argsort(-counts)] if int(c) in known
-    ]
+    reasons = [Status(int(c)).sentence.partition(":")[0] for c in codes[np.argsort(-counts)] if int(c) in known]
     return (": " if len(reasons) == 1 else ", mostly: ") + reasons[0] if reasons else ""
 
 
@@ -124,8 +117,7 @@ def _boundary(figure: go.Figure, chart: xr.Dataset, across: str, up: str) -> Non
     value = chart["radius"] - 1 if "radius" in chart else chart["abscissa"]
     size = np.abs(value.values[np.isfinite(value.values)]).max(initial=0.0)
     curves = [
-        (c[f"boundary_{across}"].values, c[f"boundary_{up}"].values, _jumps(c, size))
-        for c in boundary_curves(chart)
+        (c[f"boundary_{across}"].values, c[f"boundary_{up}"].values, _jumps(c, size)) for c in boundary_curves(chart)
     ]
     for at_jumps, name, dash in ((False, "from the roots", "solid"), (True, "at a jump", "dot")):
         known = set()
@@ -133,9 +125,7 @@ def _boundary(figure: go.Figure, chart: xr.Dataset, across: str, up: str) -> Non
             parts = [c for c in curves if (len(c[0]) == 1) == single]
             kept = [_with_neighbours(jump) if at_jumps else ~jump for *_, jump in parts]
             x, y = (
-                np.concatenate(
-                    [np.append(np.where(k, c[i], np.nan), np.nan) for c, k in zip(parts, kept, strict=True)]
-                )
+                np.concatenate([np.append(np.where(k, c[i], np.nan), np.nan) for c, k in zip(parts, kept, strict=True)])
                 if parts
                 else np.empty(0)
                 for i in (0, 1)
@@ -182,13 +172,9 @@ def _closed_form(figure: go.Figure, chart: xr.Dataset, across: str, up: str) -> 
         margins = map_coordinates(value, [at["row"], at["column"]], order=1, mode="nearest")
         return margins, np.full(margins.shape, rounding)
 
-    edge = find_boundary(
-        between, nodes, margin.shape, value.ravel(), np.full(value.size, rounding), tolerance=1e-6
-    )
+    edge = find_boundary(between, nodes, margin.shape, value.ravel(), np.full(value.size, rounding), tolerance=1e-6)
     style = {"color": RED, "width": 2, "dash": "dash"}
-    lines = _joined(
-        edge, *(edge.at(np.broadcast_to(v, margin.shape).ravel()) for v in _axes(chart, across, up))
-    )
+    lines = _joined(edge, *(edge.at(np.broadcast_to(v, margin.shape).ravel()) for v in _axes(chart, across, up)))
     figure.add_scatter(x=lines[0], y=lines[1], mode="lines", line=style, name="boundary, in closed form")
 
 
@@ -214,9 +200,7 @@ def _along(chart: xr.Dataset, dim: str) -> go.Figure:
     value = chart[name]
     figure = go.Figure()
     order = np.argsort(x)
-    figure.add_scatter(
-        x=x[order], y=value.values[order], mode="lines", line={"color": "#444444"}, showlegend=False
-    )
+    figure.add_scatter(x=x[order], y=value.values[order], mode="lines", line={"color": "#444444"}, showlegend=False)
     colours = {"stable": BLUE, "marginal": BLACK, "unstable": RED}
     symbols = {"stable": "circle", "marginal": "diamond", "unstable": "x"}
     for code, word in VERDICTS.items():
@@ -291,10 +275,7 @@ def spectrum_figure(roots: xr.Dataset) -> go.Figure:
         kinds = {"roots": (z, "x", RED)}
         if f"{name}_side" in roots and np.isnan(z.real).all():  # on a switch
             below, above = roots[f"{name}_side"].values.reshape(2, -1)
-            kinds = {
-                "roots below the switch": (below, "x", RED),
-                "roots above it": (above, "cross", BLUE),
-            }
+            kinds = {"roots below the switch": (below, "x", RED), "roots above it": (above, "cross", BLUE)}
         for label, (values, symbol, colour) in kinds.items():
             style = {"symbol": symbol, "size": 10, "color": colour}
             figure.add_scatter(x=values.real, y=values.imag, mode="markers", marker=style, name=label)

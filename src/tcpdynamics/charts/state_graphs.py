@@ -55,9 +55,7 @@ def state_graph(chain: MarkovChain, boxes: Collection[str] = ()) -> str:
     """
     labels = chain.labels
     if len(labels) > MOST_DRAWN:
-        raise ValueError(
-            f"a drawing shows at most {MOST_DRAWN} states, got {len(labels)}; take a smaller chain"
-        )
+        raise ValueError(f"a drawing shows at most {MOST_DRAWN} states, got {len(labels)}; take a smaller chain")
     if not chain.is_symbolic:
         raise ValueError("a drawing has expressions beside its arrows, and this chain is a matrix of numbers")
     moves = cast("Mapping[tuple[str, str], object]", chain.transitions)
@@ -81,9 +79,7 @@ def state_graph(chain: MarkovChain, boxes: Collection[str] = ()) -> str:
     texts: list[str] = []
     for (source, target), words in edges.items():
         path, at = _arrow(places[source], places[target])
-        parts.append(
-            f'<path d="{path}" fill="none" stroke="{BLACK}" stroke-width="1.1" marker-end="url(#a)"/>'
-        )
+        parts.append(f'<path d="{path}" fill="none" stroke="{BLACK}" stroke-width="1.1" marker-end="url(#a)"/>')
         if words != "1":
             texts.append(
                 f'<text x="{at[0]:.1f}" y="{at[1]:.1f}" text-anchor="middle" dominant-baseline="middle" '
@@ -145,10 +141,7 @@ def _arrow(start: _Point, end: _Point) -> tuple[str, _Point]:
     first, last = _towards(start, (cx, cy)), _towards(end, (cx, cy))
     path = f"M{first[0]:.1f} {first[1]:.1f} Q{cx:.1f} {cy:.1f} {last[0]:.1f} {last[1]:.1f}"
     t = 0.3 if back else 0.38
-    at = tuple(
-        (1 - t) ** 2 * a + 2 * t * (1 - t) * b + t**2 * c
-        for a, b, c in zip(first, (cx, cy), last, strict=True)
-    )
+    at = tuple((1 - t) ** 2 * a + 2 * t * (1 - t) * b + t**2 * c for a, b, c in zip(first, (cx, cy), last, strict=True))
     return path, (at[0], at[1])
 
 

@@ -75,9 +75,7 @@ def sweep_figure(result: xr.Dataset, quantities: Sequence[str] = ()) -> go.Figur
     keys, known = _keys(result), quantities_of(result)
     for name in quantities:
         if name not in known:
-            raise ValueError(
-                f"no quantity {shown(name)}{suggestion(name, known)}; the sweep has {', '.join(known)}"
-            )
+            raise ValueError(f"no quantity {shown(name)}{suggestion(name, known)}; the sweep has {', '.join(known)}")
     if not 1 <= len(keys) <= 2:
         raise ValueError(
             f"the figure of a sweep shows one or two swept keys, got {len(keys)}; choose values with result.isel"
@@ -92,11 +90,7 @@ def sweep_figure(result: xr.Dataset, quantities: Sequence[str] = ()) -> go.Figur
     rows = math.ceil(len(panels) / columns)
     titles = [_panel_title(result, name, index) for name, index in panels] if as_map else None
     figure = make_subplots(
-        rows,
-        columns,
-        horizontal_spacing=0.16,
-        vertical_spacing=(0.42 if as_map else 0.3) / rows,
-        subplot_titles=titles,
+        rows, columns, horizontal_spacing=0.16, vertical_spacing=(0.42 if as_map else 0.3) / rows, subplot_titles=titles
     )
     along = next((key for key in keys if key not in words), keys[0])
     colours: dict[str, str] = {}
@@ -207,7 +201,5 @@ def _map(figure: Any, mean: xr.DataArray, result: xr.Dataset, keys: list[str], p
     across, up = axes.xaxis.domain, axes.yaxis.domain
     bar = {"x": across[1] + 0.01, "len": up[1] - up[0], "y": (up[0] + up[1]) / 2, "thickness": 12}
     z = mean.squeeze().transpose(y, x).values
-    figure.add_heatmap(
-        x=result[x].values, y=result[y].values, z=z, colorscale="Cividis", colorbar=bar, **place
-    )
+    figure.add_heatmap(x=result[x].values, y=result[y].values, z=z, colorscale="Cividis", colorbar=bar, **place)
     figure.update_yaxes(title_text=axis_title(y, result[y].attrs), **_scale(result[y].values), **place)

@@ -188,9 +188,7 @@ def _start_service(w: Any, slot: Any, link: Any) -> None:
     line = at.link(w, link)
     e = at.event(w, slot)
     hop = at.hop(w, e.hop)
-    tx = (
-        changes.departs(line.departs, w, line, slot) if line.departs else tx_time(w, hop, line.rate, e.length)
-    )
+    tx = changes.departs(line.departs, w, line, slot) if line.departs else tx_time(w, hop, line.rate, e.length)
     line.busy = 1
     line.work_sum += tx
     line.free_at = w.now + tx
@@ -239,11 +237,6 @@ def _is_chosen(w: Any, e: Any, link: Any, number: Any) -> Any:
         elif at.drops(w)[d, 1] == e.flow:
             if kind == k.BY_ACK and e.kind == k.ACK and at.drops(w)[d, 2] == e.seq:
                 return True
-            if (
-                kind == k.BY_SEGMENT
-                and e.kind != k.ACK
-                and at.drops(w)[d, 2] == e.seq
-                and at.drops(w)[d, 3] == e.ack
-            ):
+            if kind == k.BY_SEGMENT and e.kind != k.ACK and at.drops(w)[d, 2] == e.seq and at.drops(w)[d, 3] == e.ack:
                 return True
     return False

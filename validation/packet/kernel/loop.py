@@ -66,10 +66,7 @@ def advance(world: Any, until: Any, budget: Any) -> Any:
         if w.free_count < w.margin:
             return k.GROW_EVENTS
         if w.watch:
-            if (
-                w.tracing & k.TRACED
-                and w.n_trace - w.trace_count < w.trace_margin + w.n_events - w.free_count
-            ):
+            if w.tracing & k.TRACED and w.n_trace - w.trace_count < w.trace_margin + w.n_events - w.free_count:
                 return k.GROW_TRACE
             if w.sampling and w.n_windows - w.window_count < w.n_flows + 1:
                 return k.GROW_WINDOWS

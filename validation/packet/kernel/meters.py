@@ -37,7 +37,7 @@ METER = np.dtype(
         *((name, np.uint64) for name in ("key", "draws")),
         *((name, np.float64) for name in ("begun", "all_then", "own_then", "measuring_then", "own", "measuring")),
     ]
-)  # fmt: skip
+)
 #: An estimate: K - A [packet/s], when it was made, and what acknowledges the packet that carries it (0: none does).
 ESTIMATE = np.dtype([("value", np.float64), ("time", np.float64), ("carrier", np.int64)])
 #: Estimates that wait or are on their way, a power of two above the greatest staleness and a round trip over the least

@@ -40,9 +40,7 @@ def parameters_of(file: ModuleType | None) -> tuple[Parameter, ...]:
     return getattr(file, "PARAMETERS", ())
 
 
-def read_parameters(
-    file: ModuleType | None, values: Mapping[str, Any], key: str, what: str
-) -> dict[str, float]:
+def read_parameters(file: ModuleType | None, values: Mapping[str, Any], key: str, what: str) -> dict[str, float]:
     """Values by name, defaults filled in, each checked; `key` is the scenario's key, `what` the mechanism's name.
 
     Raises

@@ -26,7 +26,7 @@ from .records import (
     RECEIVED,
     RECEIVES,
     USERS,
-)  # fmt: skip
+)
 
 
 @inlined

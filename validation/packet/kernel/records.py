@@ -37,9 +37,7 @@ NO_ACTION, AFTER_DUPACK, AFTER_TIMEOUT, AFTER_EXIT, AFTER_MARK = range(5)
 STARTING, JITTER, LOSS, CLOCK, HOLDING, GAPS, ENDS, SIZES, QUEUEING, THINKING, CHANNEL, MEASURING = range(12)
 
 # Columns of `counts`.
-SENT, ARRIVED, DROPPED, RECEIVED, ACKS_SENT, ACKS_DROPPED, ACKS_BACK, TIMEOUTS, RECOVERIES, SAMPLES, TIMED = (
-    range(11)
-)
+SENT, ARRIVED, DROPPED, RECEIVED, ACKS_SENT, ACKS_DROPPED, ACKS_BACK, TIMEOUTS, RECOVERIES, SAMPLES, TIMED = range(11)
 SENT_KIND, ARRIVED_KIND, DROPPED_KIND = 11, 15, 19
 DELIVERED, GOODPUT = 23, 24  # of packets received inside the measured part only
 HANDSHAKES = 25  # of GOODPUT, which have the size of an acknowledgement
@@ -110,13 +108,8 @@ ARRAYS = (
 WORLD = np.dtype(
     [
         *_fields(np.int64, "bucket mask free_event free_count margin order heap_count heap"),
-        *_fields(
-            np.int64, "exact drops tracing trace_count trace_margin broken out_count out_head out_flow part"
-        ),
-        *_fields(
-            np.int64,
-            "watch sampling window_count queueing queue_count send send_most send_kind forced scanned",
-        ),
+        *_fields(np.int64, "exact drops tracing trace_count trace_margin broken out_count out_head out_flow part"),
+        *_fields(np.int64, "watch sampling window_count queueing queue_count send send_most send_kind forced scanned"),
         # connections that begin again: hooks' addresses, rows written
         *_fields(np.int64, "on_begin on_finish on_receipt connecting connection_count"),
         # addresses of LEAP's hooks
@@ -128,17 +121,13 @@ WORLD = np.dtype(
         *_fields(np.float64, "now inv_width measure_from end slice window_interval queue_interval edge"),
         # where the arrays of `Sim` are, see `views`
         *_fields(
-            np.int64,
-            "n_flows n_links n_hops n_events n_blocks n_buckets n_heap n_stack n_queue n_out n_rules n_paced",
+            np.int64, "n_flows n_links n_hops n_events n_blocks n_buckets n_heap n_stack n_queue n_out n_rules n_paced"
         ),
         *_fields(
             np.int64,
             "n_disciplines n_ring n_counts n_silences n_slices n_drops n_copies copies_ring n_trace n_windows n_queues",
         ),
-        *_fields(
-            np.int64,
-            "n_webs n_users n_connections n_fresh",
-        ),
+        *_fields(np.int64, "n_webs n_users n_connections n_fresh"),
         *((f"at_{name}", np.int64) for name in ARRAYS),
     ]
 )
@@ -202,9 +191,7 @@ FLOW = np.dtype(
         *_fields(np.float64, "timed_at base_rto min_rto max_rto least_rto tick deadline due phase since"),
         *_fields(np.float64, "est dev access back_access epoch epoch_end last_sent overhead"),
         *_fields(np.int64, "rcv_next rcv_max acked_next acks fused sack timestamps epoch_index"),
-        *_fields(
-            np.int64, "epoch_count ack_size forward_hop forward_end back_hop back_end handshake last_una"
-        ),
+        *_fields(np.int64, "epoch_count ack_size forward_hop forward_end back_hop back_end handshake last_una"),
         # SACK and recovery
         *_fields(np.int64, "recover pipe scan high_rxt sack_min sack_total sack_changed stack_count"),
         *_fields(np.int64, "sack_max sack_second sack_third rxt_sacked run_left run_right"),
@@ -232,9 +219,7 @@ FLOW = np.dtype(
         *_fields(np.int64, "out_hop"),
         *_fields(np.float64, "out_access"),
         *_fields(np.float64, "echo after delack interval held_sent start stop finish"),
-        *_fields(
-            np.uint64, "jitter_key jitter_draws loss_key loss_draws hold_key hold_draws gap_key gap_draws"
-        ),
+        *_fields(np.uint64, "jitter_key jitter_draws loss_key loss_draws hold_key hold_draws gap_key gap_draws"),
     ]
 )
 

@@ -42,8 +42,7 @@ def _record(name: str, dtype: Any, size: str) -> Any:
 
             word = ir.IntType(64)
             at = builder.gep(
-                builder.bitcast(args[0], ir.IntType(8).as_pointer()),
-                [ir.Constant(word, OFFSETS[f"at_{name}"])],
+                builder.bitcast(args[0], ir.IntType(8).as_pointer()), [ir.Constant(word, OFFSETS[f"at_{name}"])]
             )
             base = builder.load(builder.bitcast(at, word.as_pointer()))
             place = builder.add(base, builder.mul(args[1], ir.Constant(word, dtype.itemsize)))

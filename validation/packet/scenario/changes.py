@@ -22,13 +22,7 @@ from .flows import Flows
 from .link import Bottleneck, Link
 from .scenario import Scenario
 
-_PARTS: dict[str, type] = {
-    "bottleneck": Bottleneck,
-    "flows": Flows,
-    "links": Link,
-    "drops": Drop,
-    "record": Record,
-}
+_PARTS: dict[str, type] = {"bottleneck": Bottleneck, "flows": Flows, "links": Link, "drops": Drop, "record": Record}
 
 #: Key that switches a mechanism -> the word that switches it off, the mechanism's own key, and what is left of that.
 _OFF: dict[str, tuple[str, str, Any]] = {
@@ -96,15 +90,11 @@ def _key(at: Any, name: str, before: list[str]) -> str | int:
     if isinstance(at, dict):
         return name
     if not isinstance(at, list | tuple):
-        raise InputError(
-            f"{where}.{_cut(name)}: {where} is {shown(at)}, which has nothing below it; stop there"
-        )
+        raise InputError(f"{where}.{_cut(name)}: {where} is {shown(at)}, which has nothing below it; stop there")
     if not (name.isascii() and name.isdigit()):
         index = next((i for i, entry in enumerate(at) if _name_of(entry) == name), None)
         place = f"0.{_cut(name)}" if index is None else str(index)
-        raise InputError(
-            f"{where}.{_cut(name)}: {where} is a list; give an index from 0, such as {where}.{place}"
-        )
+        raise InputError(f"{where}.{_cut(name)}: {where} is a list; give an index from 0, such as {where}.{place}")
     if name[0] == "0" and len(name) > 1:
         raise InputError(
             f"{where}.{_cut(name)} is another name of {where}.{_cut(name.lstrip('0') or '0')}; write an index without "
@@ -122,11 +112,7 @@ def _cut(name: str) -> str:
 
 def _name_of(entry: Any) -> str:
     """The name of a link in a file."""
-    return (
-        f"{entry.get('source')}->{entry.get('target')}"
-        if isinstance(entry, dict)
-        else getattr(entry, "name", "")
-    )
+    return f"{entry.get('source')}->{entry.get('target')}" if isinstance(entry, dict) else getattr(entry, "name", "")
 
 
 def changed(scenario: Scenario, values: Mapping[str, Any]) -> Scenario:

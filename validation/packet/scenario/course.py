@@ -49,9 +49,7 @@ def read_changes(value: Any, key: str, delay: float) -> Changes:
     if isinstance(value, str) or not isinstance(value, Sequence):
         raise ScenarioError(f"{key} must be a list of rows [time, rate, delay], got {shown(value)}")
     if len(value) > MAX_CHANGES:
-        raise ScenarioError(
-            f"{key} has {len(value):,} rows, at most {MAX_CHANGES:,} are allowed; thin them out"
-        )
+        raise ScenarioError(f"{key} has {len(value):,} rows, at most {MAX_CHANGES:,} are allowed; thin them out")
     rows: list[tuple[float, float, float]] = []
     for number, row in enumerate(value, 1):
         at = f"{key}, row {number}"

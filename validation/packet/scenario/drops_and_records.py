@@ -26,13 +26,11 @@ class Drop:
     """
 
     flow: int = key(
-        0, "Flow of the packet, from 0.",
-        low=0, high=MAX_FLOWS, advice="flows are numbered from 0", whole=True,
-    )  # fmt: skip
+        0, "Flow of the packet, from 0.", low=0, high=MAX_FLOWS, advice="flows are numbered from 0", whole=True
+    )
     segment: int | None = key(
-        None, "Segment to drop, from 0.",
-        low=0, high=1e15, advice="segments are numbered from 0", whole=True,
-    )  # fmt: skip
+        None, "Segment to drop, from 0.", low=0, high=1e15, advice="segments are numbered from 0", whole=True
+    )
     transmission: int = key(
         1, "Which transmission of that segment, from 1.",
         low=1, high=1e6, advice="transmissions are numbered from 1", whole=True,
@@ -43,9 +41,9 @@ class Drop:
     )  # fmt: skip
     link: str | None = key(
         None,
-        "Where it is dropped, as \"source->target\", on arrival. Default: the slowest link of the flow's path there"
+        'Where it is dropped, as "source->target", on arrival. Default: the slowest link of the flow\'s path there'
         " (`segment`) or back (`ack`), the first of equals.",
-    )  # fmt: skip
+    )
     packet: int | None = key(
         None, "Packet to drop, counted from 0 in the order of arrival at `link`, of any flow and kind, as in ns-2's "
         "ErrorModel/List.",

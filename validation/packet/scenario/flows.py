@@ -46,15 +46,15 @@ class Flows:
     """
 
     count: int = key(
-        1, "Number of flows, >= 1.", low=1, high=MAX_FLOWS, advice="simulate fewer flows on a slower link", whole=True,
-    )  # fmt: skip
+        1, "Number of flows, >= 1.", low=1, high=MAX_FLOWS, advice="simulate fewer flows on a slower link", whole=True
+    )
     sender: str = key(
         "sack",
         'Loss detection and recovery. "mtcp" sends over several `routes` at once. "tfrc" retransmits nothing; it '
-        "sends at TCP's throughput-equation rate (RFC 5348). \"cbr\" and \"poisson\" send at `rate` without "
+        'sends at TCP\'s throughput-equation rate (RFC 5348). "cbr" and "poisson" send at `rate` without '
         "acknowledgements, with even or exponential gaps.",
         choices=SENDERS,
-    )  # fmt: skip
+    )
     rules: str = key(
         "ns2", "Which TCP to follow: ns-2.35's agents packet by packet, RFCs 5681, 6298, 6582 and 6675, or Linux "
         '(senders "sack" and "newreno"). `docs/senders.md` lists the differences. (`compat` is an older name of '
@@ -100,7 +100,7 @@ class Flows:
         '"mtcp" only. Each segment is acknowledged immediately, over one random route or over all routes; or '
         "every second segment, within `delayed_ack` (default: 0.1 s), over all routes.",
         choices=SCHEMES,
-    )  # fmt: skip
+    )
     packet_size: int = key(
         500, "Size of a data packet on the wire [byte], headers included.",
         unit="B", low=1, high=1_000_000, advice="count bytes", whole=True,
@@ -152,20 +152,16 @@ class Flows:
         unit="s", low=0.0, high=1e9, advice='give seconds, or text such as "5s"', linux=NOT_IN_LINUX,
     )  # fmt: skip
     think_law: Literal["exponential", "fixed"] = key(
-        "exponential", "Distribution of the pauses.",
-        choices=("exponential", "fixed"),
-    )  # fmt: skip
+        "exponential", "Distribution of the pauses.", choices=("exponential", "fixed")
+    )
     pool: int | None = key(
         None,
         "Number of consecutive flows that belong to one user. A user hangs while at least one connection is open "
         "and none receives data. Flows of a pool have the same RTT, and `count` must be a multiple of it. Default"
         " with `think`: 1.",
         linux=NOT_IN_LINUX,
-    )  # fmt: skip
-    rate: float | None = key(
-        None, '"cbr" and "poisson" only: sending rate [bit/s], headers included.',
-        unit="bit/s",
-    )  # fmt: skip
+    )
+    rate: float | None = key(None, '"cbr" and "poisson" only: sending rate [bit/s], headers included.', unit="bit/s")
     rate_steps: tuple[tuple[float | str, float | str], ...] = key(
         (), '"cbr" and "poisson" only: pairs of a time [s] and the rate from then on [bit/s], 0 for none, instead of '
         "`rate` or after it. A gap keeps the rate at which it began.",
@@ -173,45 +169,42 @@ class Flows:
     )  # fmt: skip
     on_time: float | None = key(None, '"cbr" and "poisson" only: mean length [s] of the bursts.', unit="s")
     off_time: float | None = key(
-        None, '"cbr" and "poisson" only: mean length [s] of the silences between bursts.',
-        unit="s",
-    )  # fmt: skip
+        None, '"cbr" and "poisson" only: mean length [s] of the silences between bursts.', unit="s"
+    )
     on_off: str = key(
         "exponential",
         "Distribution of burst and silence lengths. Flows with exponential lengths start silent (as in ns-2), "
         "flows with fixed ones with a burst.",
         choices=("exponential", "fixed"),
-    )  # fmt: skip
+    )
     window_limit: int = key(
         64, "Advertised window [packets].",
         counts="packets", low=1, high=1_000_000, advice="count packets", whole=True, not_of=("tfrc",),
     )  # fmt: skip
     initial_window: int | None = key(
-        None, "First window [packets]. Default: 2 (ns2), 4 (rfc), 10 (linux).", counts="packets", not_of=("tfrc",),
-    )  # fmt: skip
+        None, "First window [packets]. Default: 2 (ns2), 4 (rfc), 10 (linux).", counts="packets", not_of=("tfrc",)
+    )
     handshake: bool | None = key(
         None, "Segment 0 is a packet of `ack_size` bytes sent alone, as ns-2's SYN. Default: true (ns2, linux), false "
         "(rfc).", off=False, not_of=("tfrc", "mtcp"),
     )  # fmt: skip
     limited_transmit: bool = key(
-        True, "RFC 3042: new data on the first two duplicates (ns-2: `singledup_`).",
-        not_of=("linux", "tfrc", "mtcp"),
-    )  # fmt: skip
+        True, "RFC 3042: new data on the first two duplicates (ns-2: `singledup_`).", not_of=("linux", "tfrc", "mtcp")
+    )
     delayed_ack: float = key(
         0.0, "0: every packet is acknowledged immediately. Else the maximum delay [s] (ns-2: 0.1): every second "
         "in-order packet is acknowledged, any other packet immediately.",
         unit="s", low=0.0, high=10.0, advice='give seconds, such as "100ms"; 0 to switch off', not_of=("tfrc",),
     )  # fmt: skip
     sack: bool | None = key(
-        None, "Whether the receiver reports SACK blocks. Default: as the sender requires.",
-        not_of=("tfrc", "mtcp"),
-    )  # fmt: skip
+        None, "Whether the receiver reports SACK blocks. Default: as the sender requires.", not_of=("tfrc", "mtcp")
+    )
     ecn: bool = key(
         False,
         "Explicit congestion notification (RFC 3168): queues mark packets instead of dropping them, the receiver "
         "echoes marks, and the sender reacts as to a loss.",
         not_of=("tfrc", "mtcp"),
-    )  # fmt: skip
+    )
     priority: int = key(
         0, "Priority class of the flow's packets, acknowledgements included, at queues with discipline \"priority\"; 0"
         " is the highest.",
@@ -240,9 +233,8 @@ class Flows:
         unit="s", low=0.0, high=1e6, advice="give seconds", not_of=("tfrc",),
     )  # fmt: skip
     max_rto: float | None = key(
-        None, "Maximum retransmission timeout [s], after backoff. Default: 60; 120 (linux).",
-        unit="s", not_of=("tfrc",),
-    )  # fmt: skip
+        None, "Maximum retransmission timeout [s], after backoff. Default: 60; 120 (linux).", unit="s", not_of=("tfrc",)
+    )
     initial_rto: float | None = key(
         None, "Retransmission timeout before any RTT is known [s]. Default: 3 (ns2), 1 (rfc, linux).", unit="s",
         not_of=("tfrc",), linux=NOT_IN_LINUX,
@@ -285,7 +277,7 @@ class Flows:
         "Whether the sender encodes round-trip times for routers and obeys the windows that they set. Default: it"
         " does if it can and its path has such a router. M/TCP cannot; with false it may pass one.",
         not_of=("tfrc",),
-    )  # fmt: skip
+    )
 
     __pydantic_config__ = FORBID
 
@@ -333,21 +325,15 @@ class Flows:
                 'as [["s", "a", "d"], ["s", "b", "d"]], in place of flows.source, target, route or rtt'
             )
         if any(value is not None for value in (self.source, self.target, self.route)):
-            raise ScenarioError(
-                'flows.routes says the ways of sender "mtcp"; leave out flows.source, target and route'
-            )
+            raise ScenarioError('flows.routes says the ways of sender "mtcp"; leave out flows.source, target and route')
         several = isinstance(self.routes, list | tuple)
-        if not several or any(
-            isinstance(way, str) or not isinstance(way, list | tuple) for way in self.routes
-        ):
+        if not several or any(isinstance(way, str) or not isinstance(way, list | tuple) for way in self.routes):
             raise ScenarioError(
                 f'flows.routes must list routes, such as [["s", "a", "d"], ["s", "b", "d"]], got {shown(self.routes)}'
             )
         routes = tuple(tuple(way) for way in self.routes)
         object.__setattr__(self, "routes", routes)
-        advice = (
-            'list the nodes of each, such as [["s", "a", "d"], ["s", "b", "d"]]; over one route take "reno"'
-        )
+        advice = 'list the nodes of each, such as [["s", "a", "d"], ["s", "b", "d"]]; over one route take "reno"'
         check("flows.routes (number)", len(routes), 2, MOST_ROUTES, advice, whole=True)
         for way in routes:
             for name in way:
@@ -387,9 +373,7 @@ class Flows:
                 raise ScenarioError("flows.segments_shape needs flows.segments, the mean")
         self._check_users()
         if self.initial_window is not None:
-            check(
-                "flows.initial_window", self.initial_window, 1, self.window_limit, "count packets", whole=True
-            )
+            check("flows.initial_window", self.initial_window, 1, self.window_limit, "count packets", whole=True)
         if self.sack is False and self.sender == "sack":
             raise ScenarioError('flows.sack must not be false for sender "sack"; take "newreno"')
         if self.router_aware and (self.windowless or self.paced):
@@ -454,9 +438,7 @@ class Flows:
     def _check_users(self) -> None:
         if self.think is not None:
             if self.segments is None:
-                raise ScenarioError(
-                    "flows.think needs flows.segments, for without an end no flow begins again"
-                )
+                raise ScenarioError("flows.think needs flows.segments, for without an end no flow begins again")
             if self.windowless:
                 raise ScenarioError(f'flows.think is for TCP; sender "{self.sender}" has no connections')
         if self.pool is not None:
@@ -499,9 +481,7 @@ class Flows:
             if getattr(self, name) is not None:
                 check(f"flows.{name}", getattr(self, name), 1e-9, 1e9, "give seconds")
                 if getattr(self, other) is None:
-                    raise ScenarioError(
-                        f"flows.{other} is missing beside flows.{name}; bursts and silences alternate"
-                    )
+                    raise ScenarioError(f"flows.{other} is missing beside flows.{name}; bursts and silences alternate")
 
     def _check_timer(self) -> None:
         s = self.settings()
@@ -511,11 +491,7 @@ class Flows:
             raise ScenarioError(f"flows.max_backoff must be a power of two, got {self.max_backoff}; try 64")
         if self.rules == "ns2":
             check(
-                "flows.timer_granularity",
-                s["timer_granularity"],
-                1e-6,
-                10.0,
-                'ns-2 has a tick; or set rules = "rfc"',
+                "flows.timer_granularity", s["timer_granularity"], 1e-6, 10.0, 'ns-2 has a tick; or set rules = "rfc"'
             )
 
     @property
@@ -568,12 +544,8 @@ class Flows:
             return {}
         values = {} if self.parameters == () else self.parameters
         if isinstance(values, tuple):
-            raise ScenarioError(
-                f'flows.parameters of sender "{self.sender}" are set by name, got {shown(values)}'
-            )
-        return read_parameters(
-            PACED[self.sender][self.rules], values, "flows.parameters", f'sender "{self.sender}"'
-        )
+            raise ScenarioError(f'flows.parameters of sender "{self.sender}" are set by name, got {shown(values)}')
+        return read_parameters(PACED[self.sender][self.rules], values, "flows.parameters", f'sender "{self.sender}"')
 
     @property
     def echoes_each(self) -> bool:
@@ -583,11 +555,7 @@ class Flows:
     @property
     def measures(self) -> bool:
         """Whether the window rule needs to know the bandwidth that is available (`kernel.meters`)."""
-        return (
-            not self.windowless
-            and not self.paced
-            and bool(getattr(RULES.get(self.control), "MEASURES", False))
-        )
+        return not self.windowless and not self.paced and bool(getattr(RULES.get(self.control), "MEASURES", False))
 
     def rule_parameters(self) -> tuple[float, ...]:
         """The numbers of the window rule, `f.p0` and so on, with the defaults of a built-in rule filled in."""
@@ -606,9 +574,7 @@ class Flows:
         if isinstance(values, tuple):
             names = [p.name for p in parameters_of(file)]
             if len(values) > len(names):
-                raise ScenarioError(
-                    f'flows.parameters: control "{self.control}" has {len(names)}, got {len(values)}'
-                )
+                raise ScenarioError(f'flows.parameters: control "{self.control}" has {len(names)}, got {len(values)}')
             values = dict(zip(names, values, strict=False))
         return read_parameters(file, values, "flows.parameters", f'control "{self.control}"')
 
@@ -623,9 +589,7 @@ class Flows:
             if len(self.rtt) == 2 and self.count == 1:
                 return (sum(self.rtt) / 2,) * 2
             if len(self.rtt) != 2:
-                raise ScenarioError(
-                    f"flows.rtt must be one value or a pair [first, last], got {shown(self.rtt)}"
-                )
+                raise ScenarioError(f"flows.rtt must be one value or a pair [first, last], got {shown(self.rtt)}")
             return self.rtt
         return (self.rtt, self.rtt)
 

@@ -50,9 +50,8 @@ class Link:
         unit="bit/s", low=1.0, high=1e13, advice='give bit/s, or text such as "1Mbit/s"',
     )  # fmt: skip
     delay: float = key(
-        0.01, "Propagation time [s], >= 0.",
-        unit="s", low=0.0, high=1e3, advice='give seconds, or text such as "10ms"',
-    )  # fmt: skip
+        0.01, "Propagation time [s], >= 0.", unit="s", low=0.0, high=1e3, advice='give seconds, or text such as "10ms"'
+    )
     buffer: int | None = key(
         None, "Maximum number of packets held, *including* the one in transmission (ns-2.35's `queue-limit`; ns-2 "
         "itself needs 2 or more). None: no limit.",
@@ -80,7 +79,7 @@ class Link:
         "the order of scheduling). Auto: served with the double clock, else analytic; an unlimited link whose "
         "queue is recorded is served.",
         choices=("auto", "analytic", "served"),
-    )  # fmt: skip
+    )
     loss: float | dict[str, bool | float | str] = key(
         0.0, "Probability [1], in [0, 1), that an arriving packet is lost before the queue, independently of others; "
         'acknowledgements too. Or a loss model with parameters, such as `{"model": "gilbert-elliott", "p": 0.01, '
@@ -93,15 +92,15 @@ class Link:
         unit="s", low=0.0, high=1e3, advice="give seconds",
     )  # fmt: skip
     duplex: bool = key(
-        True, "Whether to create the link from `target` to `source`, too, with equal properties and its own queue.",
-    )  # fmt: skip
+        True, "Whether to create the link from `target` to `source`, too, with equal properties and its own queue."
+    )
     ack_loss: float | dict[str, bool | float | str] | None = key(
         None, "The same for acknowledgements; `loss` then applies to data only. None: as `loss`.",
         unit="1", kind="float, mapping or None",
     )  # fmt: skip
     reorder: bool = key(
-        False, "Whether packets may overtake each other on the link, with less jitter or after the delay has fallen.",
-    )  # fmt: skip
+        False, "Whether packets may overtake each other on the link, with less jitter or after the delay has fallen."
+    )
     changes: tuple[tuple[float | str, ...], ...] = key(
         (), "Rate [bit/s] and delay [s] from that time [s] on; before the first they are `rate` and `delay`. Rate 0 "
         "is an outage: packets wait. Without a delay in its row, that of the row before holds on.",
@@ -112,23 +111,22 @@ class Link:
         "Packet: a packet in transmission finishes at the rate at which it began, as in ns-2. Bit: each bit is "
         "sent at the current rate.",
         choices=("packet", "bit"),
-    )  # fmt: skip
+    )
     router: str = key(
         "none",
         "Router that reads and writes headers of packets entering the queue, and of acknowledgements returning "
         "over the reverse link, which every flow through it must use (docs/links.md).",
         choices=("none", *ROUTERS),
-    )  # fmt: skip
+    )
     router_parameters: dict[str, bool | float | str] = key(
-        dict, 'Parameters of the router, such as `{"phi": 1}`.',
-        kind="mapping of a name to a number",
-    )  # fmt: skip
+        dict, 'Parameters of the router, such as `{"phi": 1}`.', kind="mapping of a name to a number"
+    )
     priority: Literal["none", "retransmissions"] = key(
         "none",
         "Retransmissions: they wait in a separate list that is sent before new data; new data waits in `queue`, "
         '"droptail" or "sfq" (docs/queues.md). Not the `priority` of flows, which the queue "priority" uses.',
         choices=("none", *PRIORITIES),
-    )  # fmt: skip
+    )
     priority_buffer: int | None = key(
         None, "Places of `buffer` reserved for retransmissions; new data has the others. None: the buffer is shared, "
         "and when it is full a retransmission replaces the newest packet of new data.",
@@ -167,9 +165,7 @@ class Link:
                 f'links.router{at} is "{self.router}", but without a rate no packet waits; give links.rate'
             )
         if self.buffer is None and self.buffer_bytes is None:
-            raise ScenarioError(
-                f'links.router{at} is "{self.router}", which shares the buffer out; give links.buffer'
-            )
+            raise ScenarioError(f'links.router{at} is "{self.router}", which shares the buffer out; give links.buffer')
 
     @property
     def needs_service(self) -> bool:
@@ -241,9 +237,8 @@ class Bottleneck:
     """
 
     rate: float = key(
-        1e6, "Line rate [bit/s], > 0.",
-        unit="bit/s", low=1.0, high=1e13, advice='give bit/s, or text such as "1Mbit/s"',
-    )  # fmt: skip
+        1e6, "Line rate [bit/s], > 0.", unit="bit/s", low=1.0, high=1e13, advice='give bit/s, or text such as "1Mbit/s"'
+    )
     buffer: int | None = key(
         None, "Maximum number of packets held, *including* the one in transmission. None: no limit.",
         counts="packets", low=1, high=MAX_BUFFER, advice="count packets; leave out for no limit", whole=True,
@@ -255,9 +250,8 @@ class Bottleneck:
     )  # fmt: skip
     queue: str = key("droptail", "The discipline, as of a `Link`.", choices=DISCIPLINES)
     queue_parameters: dict[str, bool | float | str] = key(
-        dict, "Parameters of the discipline, as of a `Link`.",
-        kind="mapping of a name to a number",
-    )  # fmt: skip
+        dict, "Parameters of the discipline, as of a `Link`.", kind="mapping of a name to a number"
+    )
     buffer_bytes: int | None = key(
         None, "Limit in bytes instead, as of a `Link`.",
         unit="B", low=1, high=1e10, advice="count bytes; leave out for no limit", whole=True,
@@ -273,18 +267,15 @@ class Bottleneck:
         "`rtt`.", kind="tuple of (time, rate) or (time, rate, delay)",
     )  # fmt: skip
     changes_by: Literal["packet", "bit"] = key(
-        "packet", "Rate of a packet in transmission when the rate changes, as of a `Link`.",
-        choices=("packet", "bit"),
-    )  # fmt: skip
+        "packet", "Rate of a packet in transmission when the rate changes, as of a `Link`.", choices=("packet", "bit")
+    )
     reorder: bool = key(False, "Whether a packet sent after the delay has fallen may overtake others.")
     priority: Literal["none", "retransmissions"] = key(
-        "none", "Whether retransmissions are sent first, as of a `Link`.",
-        choices=("none", *PRIORITIES),
-    )  # fmt: skip
+        "none", "Whether retransmissions are sent first, as of a `Link`.", choices=("none", *PRIORITIES)
+    )
     priority_buffer: int | None = key(
-        None, "Places reserved for retransmissions [packet], as of a `Link`.",
-        counts="packets",
-    )  # fmt: skip
+        None, "Places reserved for retransmissions [packet], as of a `Link`.", counts="packets"
+    )
 
     __pydantic_config__ = FORBID
 
@@ -344,13 +335,9 @@ def _check_queue(link: Link | Bottleneck, key: str, at: str = "") -> None:
         if value == plain:
             continue
         if link.rate is None:
-            raise ScenarioError(
-                f'{key}.{name}{at} is "{value}", but without a rate no packet waits; give {key}.rate'
-            )
+            raise ScenarioError(f'{key}.{name}{at} is "{value}", but without a rate no packet waits; give {key}.rate')
         if isinstance(link, Link) and link.service == "analytic":
-            raise ScenarioError(
-                f'{key}.service{at} must not be "analytic" with {name} "{value}"; leave it out'
-            )
+            raise ScenarioError(f'{key}.service{at} must not be "analytic" with {name} "{value}"; leave it out')
 
 
 def _check_priority(link: Link | Bottleneck, key: str, at: str) -> None:

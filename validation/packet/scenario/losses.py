@@ -38,17 +38,13 @@ def read_loss(loss: Any, key: str, at: str = "") -> tuple[ModuleType | None, dic
     name = loss["model"]
     one_of(f"{key}.model{at}", name, tuple(MODELS))
     file = MODELS[str(name)]
-    values = read_parameters(
-        file, {n: v for n, v in loss.items() if n != "model"}, key, f'loss model "{name}"{at}'
-    )
+    values = read_parameters(file, {n: v for n, v in loss.items() if n != "model"}, key, f'loss model "{name}"{at}')
     for parameter, value in values.items():
         if math.isnan(value):
             raise ScenarioError(f'{key}.{parameter}{at} is missing; loss model "{name}" cannot do without')
     mean = file.mean_loss(values)
     if mean > MOST:
-        raise ScenarioError(
-            f"{key}{at} loses {mean:g} of all packets in the long run, at most {MOST:g} may be"
-        )
+        raise ScenarioError(f"{key}{at} loses {mean:g} of all packets in the long run, at most {MOST:g} may be")
     return file, values
 
 

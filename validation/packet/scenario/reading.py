@@ -22,9 +22,7 @@ def text_of(path: str | Path, advice: str, follow: bool = True) -> str:
     stay = 0 if follow else getattr(os, "O_NOFOLLOW", 0)
     try:
         # Without waiting: a pipe that nobody writes to would block even this.
-        handle = os.open(
-            path, os.O_RDONLY | stay | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
-        )
+        handle = os.open(path, os.O_RDONLY | stay | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
     except ValueError as error:
         raise ScenarioError(f"this is no file name: {error}") from None
     try:

@@ -47,9 +47,7 @@ class Routes:
             joined[way.target].add(way.source)
         # Hosts, joined to one other node only, are never passed: searches leave them out, however many there are.
         self._host_of = {node: next(iter(others)) for node, others in joined.items() if len(others) == 1}
-        self._inner = {
-            node: [b for b in beyond if b not in self._host_of] for node, beyond in self.next.items()
-        }
+        self._inner = {node: [b for b in beyond if b not in self._host_of] for node, beyond in self.next.items()}
         self._searches: dict[str, tuple[dict[str, str], deque[str]]] = {}
         self._reached = 0
 
@@ -60,9 +58,7 @@ class Routes:
         pairs = [f"{a}->{b}" for a, b in pairwise(nodes)]
         for pair in pairs:
             if pair not in self.index:
-                raise ScenarioError(
-                    f"flows.route {in_words(nodes)} does not connect: there is no link {pair}"
-                )
+                raise ScenarioError(f"flows.route {in_words(nodes)} does not connect: there is no link {pair}")
         return tuple(self.index[pair] for pair in pairs)
 
     def shortest(self, source: str, target: str) -> tuple[str, ...]:

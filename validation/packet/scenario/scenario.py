@@ -53,11 +53,11 @@ class Scenario:
         (Flows(),),
         "Numbered through in this order. A group appended at the end leaves the random draws of the others alone.",
         kind="tuple of Flows",
-    )  # fmt: skip
+    )
     bottleneck: Bottleneck | None = key(None, "Default without links: 1 Mbit/s, no limit.")
     duration: float = key(
-        1000.0, "Simulated time [s].", unit="s", low=1e-3, high=1e9, advice='give seconds, or text such as "1000s"',
-    )  # fmt: skip
+        1000.0, "Simulated time [s].", unit="s", low=1e-3, high=1e9, advice='give seconds, or text such as "1000s"'
+    )
     warm_up: float = key(
         100.0, "Time [s] excluded from every statistic, < duration.",
         unit="s", low=0.0, high=1e9, advice='give seconds, or text such as "100s"',
@@ -90,12 +90,12 @@ class Scenario:
         'up to three times as fast, for at most 36 hours. Auto: double if all flows have rules = "ns2", for a '
         "single flow and for longer runs; else grid.",
         choices=("auto", "grid", "double"),
-    )  # fmt: skip
+    )
     scheduler: Literal["calendar", "heap"] = key(
         "calendar",
         "Two implementations of the list of events, for testing one against the other; results are the same.",
         choices=("calendar", "heap"),
-    )  # fmt: skip
+    )
     most_in_epoch: int = key(
         7, "In [1, 1000]: epochs are counted by the packets sent in them, 0, 1, ... up to this number or more.",
         low=1, high=1000, advice="7 counts 0 to 6 packets and 7 or more", whole=True,
@@ -113,9 +113,7 @@ class Scenario:
             if not isinstance(value, tuple) or not all(isinstance(item, part) for item in value):
                 raise ScenarioError(f"{name} must be a tuple of {part.__name__}, got {shown(value, 80)}")
         if not isinstance(self.record, Record):
-            raise ScenarioError(
-                f"record must be a Record, such as Record(windows=0.1), got {shown(self.record, 80)}"
-            )
+            raise ScenarioError(f"record must be a Record, such as Record(windows=0.1), got {shown(self.record, 80)}")
         check_name("name", self.name)
         for node in self.nodes:
             check_name("nodes", node)
@@ -127,9 +125,7 @@ class Scenario:
             object.__setattr__(self, "bottleneck", Bottleneck())
         self._check_times()
         check("flows", len(self.flows), 1, MAX_GROUPS, "list at least one group", whole=True)
-        check(
-            "flows.count (sum)", self.count, 1, MAX_FLOWS, "simulate fewer flows on a slower link", whole=True
-        )
+        check("flows.count (sum)", self.count, 1, MAX_FLOWS, "simulate fewer flows on a slower link", whole=True)
         self._check_network()
         self._check_drops()
         packets = self.duration * self.packet_rate
@@ -153,9 +149,7 @@ class Scenario:
         ScenarioError
             With the estimate, the bound and what to change.
         """
-        advice = (
-            "shorten the run, lower bottleneck.rate, links.rate or flows.count, or take fewer links in a row"
-        )
+        advice = "shorten the run, lower bottleneck.rate, links.rate or flows.count, or take fewer links in a row"
         size = (
             f"{self.count} flows with windows up to {self.longest} packets, {len(self.ways)} "
             f"link{'s' if len(self.ways) > 1 else ''}, {self.slices} slices and the recordings"
@@ -180,18 +174,14 @@ class Scenario:
     def _check_times(self) -> None:
         check_keys(self, "")
         if self.warm_up >= self.duration:
-            raise ScenarioError(
-                f"warm_up must lie below duration = {self.duration:g} s, got {self.warm_up:g} s"
-            )
+            raise ScenarioError(f"warm_up must lie below duration = {self.duration:g} s, got {self.warm_up:g} s")
         if self.clock == "grid" and self.duration > LONGEST_ON_GRID:
             raise ScenarioError(
                 f'clock = "grid" is exact for {LONGEST_ON_GRID:,} s, got duration = {self.duration:g} s; take "double"'
             )
         if self.epoch == "auto":
             if self.warm_up == 0:
-                raise ScenarioError(
-                    'epoch = "auto" is measured in the warm-up, which is 0 s; give one or the other'
-                )
+                raise ScenarioError('epoch = "auto" is measured in the warm-up, which is 0 s; give one or the other')
         else:
             check("epoch", self.epoch, 1e-6, 1e9, 'give seconds, or "auto" for the mean RTT of each flow')
         for name in ("windows", "queues"):
@@ -206,9 +196,7 @@ class Scenario:
         names = {name for link in self.links for name in (link.source, link.target)}
         missing = sorted(names - set(self.nodes)) if self.nodes else []
         if missing:
-            raise ScenarioError(
-                f"links names node {shown(missing[0])}, which is not among nodes; add it there"
-            )
+            raise ScenarioError(f"links names node {shown(missing[0])}, which is not among nodes; add it there")
         for index, group in enumerate(self.flows):
             try:
                 self._check_ways(group)
@@ -267,9 +255,7 @@ class Scenario:
     def _check_round_trip(self, group: Flows, there: tuple[int, ...], back: tuple[int, ...]) -> None:
         """Time must pass on the way, or packets would go round for ever at one instant."""
         sizes = [(group.packet_size, there), (group.ack_size, back)]
-        trip = sum(
-            self.ways[i].least_delay + 8.0 * size / self.ways[i].fastest for size, way in sizes for i in way
-        )
+        trip = sum(self.ways[i].least_delay + 8.0 * size / self.ways[i].fastest for size, way in sizes for i in way)
         if trip < 1e-6:
             first, last = self.ways[there[0]].source, self.ways[there[-1]].target
             raise ScenarioError(
@@ -295,14 +281,7 @@ class Scenario:
                 )
 
     def _check_drops(self) -> None:
-        check(
-            "drops",
-            len(self.drops),
-            0,
-            MAX_DROPS,
-            "use links.loss or bottleneck.loss for many losses",
-            whole=True,
-        )
+        check("drops", len(self.drops), 0, MAX_DROPS, "use links.loss or bottleneck.loss for many losses", whole=True)
         for index, drop in enumerate(self.drops):
             try:
                 self._check_drop(drop)
@@ -399,10 +378,7 @@ class Scenario:
         """One-way links; on a bottleneck, the bottleneck alone, and the way back where acknowledgements are lost."""
         if self.bottleneck is not None:
             back = self.bottleneck.way_back("receivers", "senders")
-            return (
-                self.bottleneck.as_link("bottleneck", "receivers"),
-                *((back,) if back is not None else ()),
-            )
+            return (self.bottleneck.as_link("bottleneck", "receivers"), *((back,) if back is not None else ()))
         return one_way(self.links)
 
     @cached_property
@@ -455,9 +431,7 @@ class Scenario:
         for group in self.flows:
             bits = 8.0 * group.packet_size
             routes = self.routes_of(group)
-            rtts = [sum(self.ways[i].delay for i in there + back) for there, back in routes] or [
-                min(group.rtts())
-            ]
+            rtts = [sum(self.ways[i].delay for i in there + back) for there, back in routes] or [min(group.rtts())]
             window = (len(group.routes) or 1) * group.window_limit / max(min(rtts), 1e-6)
             if group.open_loop:
                 free += group.count * max(rate for _, rate in group.steps()) / bits
@@ -517,14 +491,7 @@ class Scenario:
     @property
     def memory(self) -> float:
         """Rough need of a run [byte], traces excluded."""
-        per_flow = (
-            8 * self.ring
-            + 8 * self.slices
-            + 4 * SILENCE_BINS
-            + 8 * self.most_in_epoch
-            + 1944
-            + 300 * self.hops
-        )
+        per_flow = 8 * self.ring + 8 * self.slices + 4 * SILENCE_BINS + 8 * self.most_in_epoch + 1944 + 300 * self.hops
         per_link = 300.0 * len(self.ways) + 12.0 * sum(way.buffer or 0 for way in self.ways)
         if self.drops:
             per_flow += 8 * self.ring

@@ -133,9 +133,7 @@ def read_toml(text: str) -> dict[str, Any]:
         raise
     except ValueError as error:  # an integer of more digits than Python reads
         if "digits" in str(error):
-            raise ScenarioError(
-                "a whole number has thousands of digits; write a shorter one, or such as 1e9"
-            ) from None
+            raise ScenarioError("a whole number has thousands of digits; write a shorter one, or such as 1e9") from None
         raise ScenarioError(f"a number cannot be read: {str(error)[:MAX_SHOWN]}") from error
 
 
@@ -193,9 +191,7 @@ def parse_scenario(table: Mapping[str, object]) -> Scenario:
     for key, limit in _LONGEST.items():
         entries = table.get(key)
         if isinstance(entries, Sequence) and not isinstance(entries, str) and len(entries) > limit:
-            raise ScenarioError(
-                f"{key} has {len(entries):,} entries, at most {limit:,} are allowed; take count"
-            )
+            raise ScenarioError(f"{key} has {len(entries):,} entries, at most {limit:,} are allowed; take count")
     plain = _plain(Scenario, table, "", "")
     for key, part in _PARTS.items():
         value = plain.get(key)
@@ -225,9 +221,7 @@ def _topology(table: Any) -> tuple[Link, ...]:
     kind = table.pop("kind", None)
     if not isinstance(kind, str) or kind not in topologies.KINDS:
         close = suggestion(kind, topologies.KINDS) if isinstance(kind, str) else ""
-        raise ScenarioError(
-            f"topology.kind must be one of {', '.join(topologies.KINDS)}, got {shown(kind)}{close}"
-        )
+        raise ScenarioError(f"topology.kind must be one of {', '.join(topologies.KINDS)}, got {shown(kind)}{close}")
     make = topologies.KINDS[kind]
     keys = inspect.signature(make).parameters
     for key in table:
@@ -262,9 +256,7 @@ def _plain(part: type, table: Mapping[str, Any], prefix: str, place: str) -> dic
             )
         if key not in about_keys:
             close = suggestion(key, about_keys)
-            raise ScenarioError(
-                f"unknown key {place}{_short(key)}{close}; docs/scenarios.md lists the known ones"
-            )
+            raise ScenarioError(f"unknown key {place}{_short(key)}{close}; docs/scenarios.md lists the known ones")
         unit, truth = about_keys[key]["unit"], about_keys[key]["truth"]
         several = isinstance(value, Sequence) and not isinstance(value, str)
         if truth and value is not None and not isinstance(value, bool):
@@ -273,12 +265,7 @@ def _plain(part: type, table: Mapping[str, Any], prefix: str, place: str) -> dic
             raise ScenarioError(f"{prefix}{key} must be a number or text, got {shown(value)}")
         if part is Record and switched_off(key, value):
             value = None
-        elif (
-            unit
-            and not (key == "epoch" and value == "auto")
-            and value is not None
-            and not isinstance(value, Mapping)
-        ):
+        elif unit and not (key == "epoch" and value == "auto") and value is not None and not isinstance(value, Mapping):
             value = read_quantities(value, unit, prefix + key)
         elif several:
             value = tuple(value)

@@ -89,9 +89,7 @@ def dumbbell(
         share = i / (flows - 1) if flows > 1 else 0.5
         access = (first + (last - first) * share) / 4 - delay / 2
         if access < 0:
-            raise ScenarioError(
-                f"topology.rtt must be at least 2 * delay = {2 * delay:g} s, got {shown(rtt)}"
-            )
+            raise ScenarioError(f"topology.rtt must be at least 2 * delay = {2 * delay:g} s, got {shown(rtt)}")
         links += [
             Link(f"s{i}", "r1", access_rate, access, access_buffer),
             Link("r2", f"d{i}", access_rate, access, access_buffer),
@@ -100,9 +98,7 @@ def dumbbell(
 
 
 @_reading_texts
-def star(
-    nodes: int = 3, rate: float = 5e5, delay: float = 0.05, buffer: int | None = 100
-) -> tuple[Link, ...]:
+def star(nodes: int = 3, rate: float = 5e5, delay: float = 0.05, buffer: int | None = 100) -> tuple[Link, ...]:
     """Nodes n0, n1, ... each with a duplex link to a router `hub`.
 
     The defaults are the network of Tamura, Takayasu and Takayasu (LEAP), Fig. 1.
@@ -162,10 +158,7 @@ def parking_lot(
     check("topology.rates", len(rates), 1, 10_000, "list one rate for each bottleneck", whole=True)
     links = [Link(f"r{i}", f"r{i + 1}", rate, delay, buffer) for i, rate in enumerate(rates)]
     for i in range(len(rates) + 1):
-        links += [
-            Link(f"s{i}", f"r{i}", access_rate, access_delay),
-            Link(f"r{i}", f"d{i}", access_rate, access_delay),
-        ]
+        links += [Link(f"s{i}", f"r{i}", access_rate, access_delay), Link(f"r{i}", f"d{i}", access_rate, access_delay)]
     return tuple(links)
 
 
@@ -202,9 +195,7 @@ def two_paths(
     """
     for key, values in (("rates", rates), ("delays", delays)):
         if not isinstance(values, (tuple, list)) or len(values) != 2:
-            raise ScenarioError(
-                f"topology.{key} must have two values, one for each path, got {shown(values)}"
-            )
+            raise ScenarioError(f"topology.{key} must have two values, one for each path, got {shown(values)}")
     links: list[Link] = []
     for path, rate, delay in zip("ab", rates, delays, strict=True):
         links += [

@@ -31,18 +31,7 @@ from ..calendar import insert, new_slot, schedule
 from ..jit import called, inlined
 from ..links import pass_through
 from ..parameters import Parameter
-from ..records import (
-    ACKED,
-    ARRIVE,
-    DELACK,
-    DUP_THRESH,
-    FAST,
-    FLOW,
-    RECOVERIES,
-    SAMPLES,
-    TICK,
-    TIMEOUT,
-)  # fmt: skip
+from ..records import ACKED, ARRIVE, DELACK, DUP_THRESH, FAST, FLOW, RECOVERIES, SAMPLES, TICK, TIMEOUT
 from ..senders.common import emit
 from ..streams import ONE, on_grid, uniform
 from ..timer import count_timeout, current_rto
@@ -55,7 +44,7 @@ PARAMETERS = (
     Parameter("beta", "1", "timeout over the round trip (eqs. 9, 10)", 2.0, 1.0, 100.0),
     Parameter("per_ack", "", "segments that a delayed acknowledgement answers", 2.0, 2.0, 5.0, whole=True),
     Parameter("cumulative", "", "1: lists forget what is acknowledged cumulatively", 1.0, 0.0, 1.0, whole=True),
-)  # fmt: skip
+)
 
 #: How a receiver acknowledges (section 3.6).
 SCHEMES = ("immediate", "duplicated", "duplicated_delayed")
@@ -80,7 +69,7 @@ STATE = np.dtype(
         # the receiver: how it acknowledges, segments that it has not yet answered, its timer
         *((name, np.int64) for name in "scheme held answering".split()),
     ]
-)  # fmt: skip
+)
 _state = at.part_of("paced_state", STATE, FLOW, "paced_state")
 
 #: A route: window, one-way times (negative: unknown) and timer [s], its way; the list, as positions, entries in it,
@@ -94,7 +83,7 @@ LANE = np.dtype(
         *((name, np.int64) for name in "backoff silent timer both".split()),
         *((name, np.int64) for name in "sent replies timeouts fast".split()),
     ]
-)  # fmt: skip
+)
 route_of = at.part_of("paced_lanes", LANE, FLOW, "paced_state")
 
 #: An entry of a list: segment (-1: gone) and when it was sent [s]. Behind the lists: the routes of what is sent in this

@@ -23,16 +23,7 @@ from ..jit import called, inlined
 from ..parameters import Parameter
 from ..records import FLOW
 from .clock import TIMERS, report, send_next, set_report_timer, set_timer
-from .tfrc_equation import (
-    HERE,
-    UNKNOWN,
-    begin_interval,
-    interval,
-    past,
-    received_within,
-    seconds_per_packet,
-    weigh,
-)
+from .tfrc_equation import HERE, UNKNOWN, begin_interval, interval, past, received_within, seconds_per_packet, weigh
 from .tfrc_equation import LANE as LANE
 from .tfrc_equation import RING as RING
 
@@ -47,7 +38,7 @@ PARAMETERS = (
     Parameter("discounting", "", "1: a long open interval takes weight from older ones", 0.0, 0.0, 1.0, whole=True),
     Parameter("least_discount", "1", "what they keep at least (THRESHOLD)", 0.25, 0.0, 1.0),
     Parameter("damping", "", "1: a long RTT slows the sender at once", 0.0, 0.0, 1.0, whole=True),
-)  # fmt: skip
+)
 
 SENDING, QUIET = range(2)
 
@@ -62,7 +53,7 @@ STATE = np.dtype(
         *((name, np.int64) for name in "first highest undecided later before event_from".split()),
         *((name, np.int64) for name in "events received answering".split()),
     ]
-)  # fmt: skip
+)
 _state = at.part_of("paced_state", STATE, FLOW, "paced_state")
 
 

@@ -47,7 +47,7 @@ PARAMETERS = (
     Parameter("discounting", "", "1: a long open interval takes weight from older ones", 1.0, 0.0, 1.0, whole=True),
     Parameter("least_discount", "1", "what they keep at least", 0.5, 0.0, 1.0),
     Parameter("damping", "", "1: a long RTT slows the sender at once", 1.0, 0.0, 1.0, whole=True),
-)  # fmt: skip
+)
 
 #: No equation's rate is above this [byte/s]; a rate or a gap this small is none.
 FASTEST, TINY = 25e6, 1e-7
@@ -68,7 +68,7 @@ STATE = np.dtype(
         *((name, np.int64) for name in "its_round event_round highest checked gaps received".split()),
         *((name, np.int64) for name in "lost_before events counted invented answering".split()),
     ]
-)  # fmt: skip
+)
 _state = at.part_of("paced_state", STATE, FLOW, "paced_state")
 
 

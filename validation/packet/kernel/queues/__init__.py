@@ -35,11 +35,7 @@ BEHIND_PRIORITY = ("droptail", "sfq")
 MECHANISMS: dict[str, ModuleType] = {**DISCIPLINES, **PRIORITIES}
 
 #: Hook -> its shape; the places of the addresses in a row of `queue_hooks`.
-HOOKS = {
-    "admits": "count(world, link, count, count)",
-    "put": "void(world, link, count)",
-    "take": "count(world, link)",
-}
+HOOKS = {"admits": "count(world, link, count, count)", "put": "void(world, link, count)", "take": "count(world, link)"}
 ADMITS, PUT, TAKE = range(3)
 
 _admits, _put, _take = (caller(shape) for shape in HOOKS.values())

@@ -29,9 +29,7 @@ MARKS = True
 
 PARAMETERS = (
     Parameter("target", "s", "waiting time to stay below", 0.005, 1e-9, 1e3),
-    Parameter(
-        "interval", "s", "time for which it may be exceeded, about the longest round trip", 0.1, 1e-9, 1e3
-    ),
+    Parameter("interval", "s", "time for which it may be exceeded, about the longest round trip", 0.1, 1e-9, 1e3),
     Parameter("mtu", "B", "bytes that may wait in any case", 1500.0, 0.0, 1e6),
     Parameter("linux", "", "1: as Linux does, behind a token bucket", 0.0, 0.0, 1.0, whole=True),
 )

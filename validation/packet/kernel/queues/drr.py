@@ -28,11 +28,7 @@ PARAMETERS = (
 RECORDED = {"lanes": ("1", "lanes with packets")}
 
 STATE = np.dtype(
-    [
-        *((name, np.float64) for name in RECORDED),
-        *((p.name, np.float64) for p in PARAMETERS),
-        ("current", np.int64),
-    ]
+    [*((name, np.float64) for name in RECORDED), *((p.name, np.float64) for p in PARAMETERS), ("current", np.int64)]
 )
 _state = at.part_of("state", STATE)
 

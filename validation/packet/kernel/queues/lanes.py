@@ -17,13 +17,7 @@ from .codel import MEMORY
 
 #: Packets of a lane, its neighbours in a ring or list of lanes, its credit [B] and whose list it is on; CoDel's memory.
 LANE = np.dtype(
-    [
-        *(
-            (name, np.int64)
-            for name in ("head", "tail", "packets", "bytes", "next", "before", "credit", "turn")
-        ),
-        *MEMORY,
-    ]
+    [*((name, np.int64) for name in ("head", "tail", "packets", "bytes", "next", "before", "credit", "turn")), *MEMORY]
 )
 lane = at.part_of("lanes", LANE)
 

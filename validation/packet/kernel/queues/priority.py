@@ -19,15 +19,7 @@ from .lanes import append, lane, overfull, pop, pop_last
 SOURCE = "L. Kleinrock, Queueing Systems, volume 2, 1976, section 3.6 (head-of-the-line priority)"
 
 PARAMETERS = (
-    Parameter(
-        "queues",
-        "",
-        "classes; a flow's is its `priority`, the last for all above",
-        2.0,
-        1.0,
-        256.0,
-        whole=True,
-    ),
+    Parameter("queues", "", "classes; a flow's is its `priority`, the last for all above", 2.0, 1.0, 256.0, whole=True),
 )
 
 RECORDED = {"urgent": ("packets", "packets of the highest class that wait")}

@@ -31,22 +31,10 @@ PARAMETERS = (
     Parameter("p_max", "1", "share lost at the upper threshold", 0.1, 1e-9, 1.0),
     Parameter("weight", "1", "weight of a new sample in the mean queue", 0.002, 1e-9, 1.0),
     Parameter("gentle", "", "1: the share rises on to 1 at twice max_threshold", 0.0, 0.0, 1.0, whole=True),
-    Parameter(
-        "bytes",
-        "",
-        "1: the queue is counted in bytes, large packets are lost more often",
-        0.0,
-        0.0,
-        1.0,
-        True,
-    ),
+    Parameter("bytes", "", "1: the queue is counted in bytes, large packets are lost more often", 0.0, 0.0, 1.0, True),
     Parameter("wait", "", "1: after a loss at least 1/p packets pass", 0.0, 0.0, 1.0, whole=True),
-    Parameter(
-        "mark_p", "1", "share below which packets are marked rather than lost; 1: always", 1.0, 0.0, 1.0
-    ),
-    Parameter(
-        "mean_packet", "B", "packet by which bytes and idle times are measured", 500.0, 1.0, 1e6, whole=True
-    ),
+    Parameter("mark_p", "1", "share below which packets are marked rather than lost; 1: always", 1.0, 0.0, 1.0),
+    Parameter("mean_packet", "B", "packet by which bytes and idle times are measured", 500.0, 1.0, 1e6, whole=True),
     Parameter("ns2", "", "1: as ns-2.35 does; 2: and with its random numbers", 0.0, 0.0, 2.0, whole=True),
     Parameter("linux", "", "1: as Linux does, behind a token bucket", 0.0, 0.0, 1.0, whole=True),
 )
@@ -63,10 +51,7 @@ STATE = np.dtype(
         *((p.name, np.float64) for p in PARAMETERS),
         # thresholds in the unit of the queue; lines of the law: p_max (slope q + offset), gentle: rise q + floor;
         # Linux's draw for the gap to the next loss
-        *(
-            (name, np.float64)
-            for name in ("low", "high", "slope", "offset", "rise", "floor", "per_second", "gap")
-        ),
+        *((name, np.float64) for name in ("low", "high", "slope", "offset", "rise", "floor", "per_second", "gap")),
         *((name, np.int64) for name in ("count", "count_bytes", "above")),
         *ns2_draws.FIELDS,
     ]

@@ -19,29 +19,17 @@ SOURCE = "P. E. McKenney, Stochastic fairness queueing, IEEE INFOCOM 1990"
 
 PARAMETERS = (
     Parameter("queues", "", "lanes", 16.0, 1.0, 65536.0, whole=True),
-    Parameter(
-        "perturbation", "s", "time after which flows are hashed anew; 0: number modulo lanes", 0.0, 0.0, 1e6
-    ),
+    Parameter("perturbation", "s", "time after which flows are hashed anew; 0: number modulo lanes", 0.0, 0.0, 1e6),
     Parameter("ns2", "", "1: a full buffer refuses by ns-2.35's rule for shares", 0.0, 0.0, 1.0, whole=True),
     Parameter(
-        "lane_limit",
-        "packet",
-        "packets that a lane holds; 0: lanes share the buffer",
-        0.0,
-        0.0,
-        1e7,
-        whole=True,
+        "lane_limit", "packet", "packets that a lane holds; 0: lanes share the buffer", 0.0, 0.0, 1e7, whole=True
     ),
 )
 
 RECORDED = {"lanes": ("1", "lanes with packets")}
 
 STATE = np.dtype(
-    [
-        *((name, np.float64) for name in RECORDED),
-        *((p.name, np.float64) for p in PARAMETERS),
-        ("current", np.int64),
-    ]
+    [*((name, np.float64) for name in RECORDED), *((p.name, np.float64) for p in PARAMETERS), ("current", np.int64)]
 )
 _state = at.part_of("state", STATE)
 

@@ -40,28 +40,14 @@ SOURCE = "Taleb and others, A fair TCP-based congestion avoidance approach for o
 PARAMETERS = (
     Parameter("phi", "", "gain on spare bandwidth", 1.5, high=10.0),
     Parameter("psi", "", "gain on free buffer", 0.5, high=10.0),
+    Parameter("idle", "", "silence up to which a flow is in progress, in mean round-trip times", 1.0, 0.01, 100.0),
     Parameter(
-        "idle", "", "silence up to which a flow is in progress, in mean round-trip times", 1.0, 0.01, 100.0
-    ),
-    Parameter(
-        "measured_rtt",
-        "",
-        "1: codes of smoothed round-trip times, 0: of the least ones",
-        1.0,
-        high=1.0,
-        whole=True,
+        "measured_rtt", "", "1: codes of smoothed round-trip times, 0: of the least ones", 1.0, high=1.0, whole=True
     ),
     Parameter("queue_age", "", "age of the queue in the recursion, in intervals", 1.0, high=1.0, whole=True),
+    Parameter("measured_window", "", "1: the bracket holds the measured aggregate", 0.0, high=1.0, whole=True),
     Parameter(
-        "measured_window", "", "1: the bracket holds the measured aggregate", 0.0, high=1.0, whole=True
-    ),
-    Parameter(
-        "clamped",
-        "",
-        "1: the aggregate is at most bandwidth-delay product and buffer",
-        0.0,
-        high=1.0,
-        whole=True,
+        "clamped", "", "1: the aggregate is at most bandwidth-delay product and buffer", 0.0, high=1.0, whole=True
     ),
 )
 
@@ -73,10 +59,7 @@ K, CODES = 6.3, 64
 STATE = np.dtype(
     [
         *((name, np.float64) for name in ("aggregate", "rtt_avg", "active", "groups")),
-        *(
-            (name, np.float64)
-            for name in ("phi", "psi", "idle", "buffer", "length", "total", "queue", "came")
-        ),
+        *((name, np.float64) for name in ("phi", "psi", "idle", "buffer", "length", "total", "queue", "came")),
         *(
             (name, np.int64)
             for name in ("measured_rtt", "queue_age", "measured_window", "clamped", "in_bytes", "members")

@@ -28,13 +28,7 @@ DEFAULTS: dict[str, Any] = {
 
 def flow_fields(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Fields of a flow's record that this rule book sets."""
-    return {
-        "recover": -2,
-        "least_rto": 0.0,
-        "echo_rounded": False,
-        "backoff_to_max": False,
-        "ecn_as_ns2": False,
-    }
+    return {"recover": -2, "least_rto": 0.0, "echo_rounded": False, "backoff_to_max": False, "ecn_as_ns2": False}
 
 
 @inlined

@@ -65,12 +65,7 @@ def on_timeout(w: Any, f: Any, i: Any, dupacks: Any) -> None:
     """Leap, or repeat the leap segment, or leave it at what the rule book does."""
     if f.leap_flg:
         f.leap_due = 1
-    elif (
-        dupacks == 0
-        and f.una < f.top
-        and f.top < min(f.limit, f.una + f.window)
-        and (f.una > 0 or not f.handshake)
-    ):
+    elif dupacks == 0 and f.una < f.top and f.top < min(f.limit, f.una + f.window) and (f.una > 0 or not f.handshake):
         f.leaping = 1
         f.leap_flg = 1
         f.leap_seqno = f.top

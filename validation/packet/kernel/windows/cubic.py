@@ -21,12 +21,8 @@ SOURCE = "RFC 9438; HyStart++: RFC 9406"
 PARAMETERS = (
     Parameter("c", "packet/s^3", "C, how fast the window grows", 0.4, 1e-6, 1e6),
     Parameter("beta", "1", "share of the window that a loss leaves", 0.7, 0.01, 0.99),
-    Parameter(
-        "fast_convergence", "1", "1: give way to new flows (section 4.7); 0: not", 1.0, 0.0, 1.0, whole=True
-    ),
-    Parameter(
-        "hystart", "1", "1: HyStart++ ends the first slow start early; 0: not", 0.0, 0.0, 1.0, whole=True
-    ),
+    Parameter("fast_convergence", "1", "1: give way to new flows (section 4.7); 0: not", 1.0, 0.0, 1.0, whole=True),
+    Parameter("hystart", "1", "1: HyStart++ ends the first slow start early; 0: not", 0.0, 0.0, 1.0, whole=True),
 )
 
 

@@ -39,9 +39,7 @@ def refuse(values: Mapping[str, float], key: str) -> None:
     """Pairs in the wrong order."""
     for low, high in (("low_window", "high_window"), ("high_p", "low_p")):
         if not values[low] < values[high]:
-            raise ScenarioError(
-                f"{key}.{low} must be below {key}.{high} = {values[high]:g}, got {values[low]:g}"
-            )
+            raise ScenarioError(f"{key}.{low} must be below {key}.{high} = {values[high]:g}, got {values[low]:g}")
 
 
 @inlined

@@ -33,9 +33,7 @@ PARAMETERS = (
 def refuse(values: Mapping[str, float], key: str) -> None:
     """A least backlog above the greatest."""
     if values["alpha"] > values["beta"]:
-        raise ScenarioError(
-            f"{key}.alpha must not be above {key}.beta = {values['beta']:g}, got {values['alpha']:g}"
-        )
+        raise ScenarioError(f"{key}.alpha must not be above {key}.beta = {values['beta']:g}, got {values['alpha']:g}")
 
 
 @inlined

@@ -19,9 +19,7 @@ SOURCE = (
 )
 
 PARAMETERS = (
-    Parameter(
-        "plus", "1", "1 for Westwood+, one sample a round trip; 0 for Westwood", 1.0, 0.0, 1.0, whole=True
-    ),
+    Parameter("plus", "1", "1 for Westwood+, one sample a round trip; 0 for Westwood", 1.0, 0.0, 1.0, whole=True),
     Parameter("tau", "s", "time constant of Westwood's filter", 0.5, 1e-6, 1e3),
     Parameter("gain", "1", "weight of the last estimate in Westwood+", 0.9, 0.0, 0.999),
 )

@@ -21,19 +21,7 @@ from .losses import (
     use_up_duplicates,
 )
 from .output import IN_HOST, may_send_new, repair, send_new
-from .records import (
-    AGAIN,
-    ANSWERING,
-    EVER,
-    LOSS,
-    LOST,
-    OPEN,
-    RECOVERY,
-    is_reducing,
-    outstanding,
-    segment,
-    take_out,
-)
+from .records import AGAIN, ANSWERING, EVER, LOSS, LOST, OPEN, RECOVERY, is_reducing, outstanding, segment, take_out
 from .timers import STAMPS, arm_probe, rearm, sample, stamp
 from .windows import (
     answer_mark,
@@ -72,9 +60,7 @@ def on_ack(w: Any, f: Any, i: Any, s: Any, slot: Any) -> None:
     first_reported = last_reported = -1.0
     if selective and e.blocks > 0:
         news, first_reported, last_reported, original = read_blocks(w, f, i, s, slot)
-    progress, more_original = _take_acknowledged(
-        w, f, i, s, ack, echo, highest, first_reported, last_reported
-    )
+    progress, more_original = _take_acknowledged(w, f, i, s, ack, echo, highest, first_reported, last_reported)
     original |= more_original
     if s.probe_end > 0:
         _look_at_probe(w, f, s, ack, advanced, news)
@@ -208,16 +194,7 @@ def _keep_open(w: Any, f: Any, s: Any) -> None:
 
 @called
 def _alert(
-    w: Any,
-    f: Any,
-    i: Any,
-    s: Any,
-    una: Any,
-    advanced: Any,
-    news: Any,
-    original: Any,
-    duplicates: Any,
-    echo: Any,
+    w: Any, f: Any, i: Any, s: Any, una: Any, advanced: Any, news: Any, original: Any, duplicates: Any, echo: Any
 ) -> Any:
     """Something is, or was, out of order: (what to send, does the timer wait for what may be overtaken)."""
     selective = f.algorithm == k.SACK

@@ -10,18 +10,7 @@ from ... import views as at
 from ...jit import called, inlined
 from ...records import SACK
 from ..common import clear_scoreboard, first_unreported
-from .records import (
-    AGAIN,
-    EVER,
-    LOST,
-    MOST_REORDERING,
-    OVERTAKEN,
-    RECOVERY,
-    outstanding,
-    reported,
-    segment,
-    take_out,
-)
+from .records import AGAIN, EVER, LOST, MOST_REORDERING, OVERTAKEN, RECOVERY, outstanding, reported, segment, take_out
 from .timers import LEAST, arm, floored, in_ticks, stamp
 
 

@@ -75,9 +75,7 @@ def send_new(w: Any, f: Any, i: Any, s: Any, most: Any) -> None:
         transmit(w, f, i, s)
         sent += 1
     bounded = under_way(f, s) >= window
-    if (sent or bounded) and (
-        f.una >= s.bounded_until or bounded or (not s.bounded and outstanding(f) > s.most_out)
-    ):
+    if (sent or bounded) and (f.una >= s.bounded_until or bounded or (not s.bounded and outstanding(f) > s.most_out)):
         s.bounded = bounded
         s.most_out = outstanding(f)
         s.bounded_until = f.top

@@ -29,18 +29,12 @@ SENDER = np.dtype(
         # the connection that this is about; deviation of round trips and its largest of a window; when the newest
         # segment that has arrived was sent, and its round trip; the first retransmission of this recovery; the last
         # segment that was sent
-        *(
-            (name, np.float64)
-            for name in "since deviation largest newest newest_rtt first_again last_sent".split()
-        ),
+        *((name, np.float64) for name in "since deviation largest newest newest_rtt first_again last_sent".split()),
         # does its timer ring
         ("ringing", np.int64),
         # where it stands, what its timer is for; segments thought lost, sent again, reported, arrived so far, losses so
         # far; the end of what was sent when a recovery began, when the estimator's window did
-        *(
-            (name, np.int64)
-            for name in "state pending lost again reported arrived losses point sampled".split()
-        ),
+        *((name, np.int64) for name in "state pending lost again reported arrived losses point sampled".split()),
         # of the reduction of the window: window before, arrived and sent since; threshold before
         *((name, np.int64) for name in "before_cwnd reduced_arrived reduced_sent before_ssthresh".split()),
         # does the window bound what is sent; most that was outstanding; in which window of data
