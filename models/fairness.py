@@ -441,8 +441,8 @@ def _log_ratio(values: Floats, top: Floats) -> Floats:
 
 
 def _checked(x: Allocations, axis: int) -> Floats:
-    held = getattr(getattr(x, "variable", None), "_data", x)
-    if isinstance(held, np.ma.MaskedArray):
+    data = getattr(getattr(x, "variable", None), "_data", x)
+    if isinstance(data, np.ma.MaskedArray):
         raise DomainError("x is a masked array, and every user needs a value; fill or drop what is masked")
     many = math.prod(getattr(x, "shape", ()))
     check_memory(f"the rates of {many:,} users", 48.0 * many, "give fewer, or take them in parts")

@@ -241,16 +241,16 @@ def broadcast(model: DataclassInstance) -> dict[str, Value]:
     """
     fields = {field.name: field.metadata for field in _parameters(model)}
     values = {name: getattr(model, name) for name in fields}
-    kept = {name for name, value in values.items() if value is None or is_symbolic(value)}
-    if all(name in kept or _is_scalar(value) for name, value in values.items()):
-        return {name: v if name in kept else _scalar(name, v, fields[name]) for name, v in values.items()}
+    unbroadcast = {name for name, value in values.items() if value is None or is_symbolic(value)}
+    if all(name in unbroadcast or _is_scalar(value) for name, value in values.items()):
+        return {name: v if name in unbroadcast else _scalar(name, v, fields[name]) for name, v in values.items()}
 
     import xarray as xr
 
     labelled = {
         name: as_parameter(name, value, fields[name]["unit"], fields[name]["meaning"])
         for name, value in values.items()
-        if name not in kept
+        if name not in unbroadcast
     }
     try:
         xr.align(*labelled.values(), join="exact", copy=False)
@@ -315,8 +315,8 @@ def _numbers(name: str, value: Any, unit: str) -> NDArray[Any]:
     dims = value.dims if is_labelled(value) else None
     if dims is not None:
         _check_units(name, value.attrs.get("units"), unit)
-    held: Any = value.variable._data if dims is not None else value
-    if isinstance(held, np.ma.MaskedArray):
+    data: Any = value.variable._data if dims is not None else value
+    if isinstance(data, np.ma.MaskedArray):
         raise DomainError(f"{name} is a masked array, and every point needs its value; fill or drop what is masked")
     wanted = f"{name} must be a number or a 1-D array of numbers"
     try:
@@ -359,8 +359,8 @@ def _inside(values: NDArray[Any], metadata: Mapping[str, Any]) -> NDArray[np.boo
     low, high = _ends(metadata)
     above = values > low if metadata["low_open"] else values >= low
     below = values < high if metadata["high_open"] else values <= high
-    whole = values == np.floor(values) if metadata["integer"] else True
-    return np.asarray(above & below & whole)
+    integral = values == np.floor(values) if metadata["integer"] else True
+    return np.asarray(above & below & integral)
 
 
 def _first(faults: NDArray[np.bool_]) -> tuple[int, ...] | None:

@@ -196,8 +196,8 @@ def timeout_chance(loss: Value | NDArray[Any], window: Value | NDArray[Any]) -> 
     log_q = np.log1p(np.negative(loss))
     three = -np.expm1(3 * log_q)
     # Windows below three have q^(w-3) > 1, possibly beyond the range of floats; there the answer is 1 anyway.
-    rest = -np.expm1((np.maximum(window, 3.0) - 3) * log_q)
-    ratio = three * (1 + (1 - three) * rest) / -np.expm1(window * log_q)
+    beyond_three = -np.expm1((np.maximum(window, 3.0) - 3) * log_q)
+    ratio = three * (1 + (1 - three) * beyond_three) / -np.expm1(window * log_q)
     return np.minimum(1.0, ratio)
 
 

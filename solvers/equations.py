@@ -312,8 +312,8 @@ class System:
         size = self.size if points is None else np.arange(self.size)[points].size
         what = f"{len(program.outputs):,} numbers at each of {size:,} points"
         check_memory(what, 16.0 * len(program.outputs) * size, _FEWER)
-        known = self.parameters_at(points) | dict(values)
-        used = {name: known[name] for name in program.inputs}
+        inputs = self.parameters_at(points) | dict(values)
+        used = {name: inputs[name] for name in program.inputs}
         used = {k: float(v) if np.ndim(v) == 0 else np.ascontiguousarray(v, float) for k, v in used.items()}
         out = np.empty((len(program.outputs), size))
         run_blocks(program, used, size, out)
@@ -412,8 +412,8 @@ def as_problem(problem: Dynamics | MotionModel, *kinds: type[Dynamics]) -> Dynam
     for kind in kinds:
         view = getattr(problem, kind.__name__.lower(), None)
         if callable(view):
-            made: Dynamics = view()
-            return made
+            problem_view: Dynamics = view()
+            return problem_view
     names = ", ".join(kind.__name__ for kind in kinds)
     raise TypeError(f"expected {names} or a model with such a view, got {type(problem).__name__}")
 

@@ -116,15 +116,15 @@ def span(parameters: Mapping[str, Parameter]) -> tuple[dict[str, xr.DataArray], 
         if array.ndim == 0 or array.dims != (array.name,):
             coords.setdefault(str(array.name or name), array.drop_vars(array.coords))
     for name, array in arrays.items():
-        for own in {name, str(array.name)} & set(sizes):
-            if array.dims != (own,):
+        for dimension in {name, str(array.name)} & set(sizes):
+            if array.dims != (dimension,):
                 raise DomainError(
-                    f"a dimension is named {shown(own)} like a parameter that does not vary along it; rename the "
+                    f"a dimension is named {shown(dimension)} like a parameter that does not vary along it; rename the "
                     "dimension"
                 )
-    taken = RESERVED & (set(sizes) | set(coords))
-    if taken:
-        raise DomainError(f"a parameter brings the dimension {shown(min(taken))}, which results use; rename it")
+    reserved = RESERVED & (set(sizes) | set(coords))
+    if reserved:
+        raise DomainError(f"a parameter brings the dimension {shown(min(reserved))}, which results use; rename it")
     return arrays, sizes, coords
 
 

@@ -213,10 +213,10 @@ def as_dataset(
         A dimension or a coordinate, brought by a parameter, has the name of one of the results.
     """
     dims = {name: _dims_of(value) for name, value in (*data.items(), *(coords or {}).items())}
-    taken = set(coords or ()).union(*dims.values())
+    dimension_names = set(coords or ()).union(*dims.values())
     # A solver may give the labels of a dimension of its own as a variable.
     labels = {name for name in RESERVED if dims.get(name) == (name,) and name not in (coords or ())}
-    both = sorted(str(name) for name in taken & set(data) - labels)
+    both = sorted(str(name) for name in dimension_names & set(data) - labels)
     if both:
         raise DomainError(
             f"a parameter or its dimension is called {shown(both[0])}, and so is one of the results; rename it"

@@ -342,8 +342,8 @@ def warm_up(x: xr.DataArray, dim: str = "time", group: int = 5) -> xr.Dataset:
             f"x must hold at least 10 groups of {group} observations along {dim!r}, got {x.sizes[dim]} "
             "observations; record more often or run longer"
         )
-    others = [d for d in x.dims if d != dim]
-    values = x.transpose(*others, dim).values.astype(float)[..., : groups * group]
+    more_dims = [d for d in x.dims if d != dim]
+    values = x.transpose(*more_dims, dim).values.astype(float)[..., : groups * group]
     means = values.reshape(*values.shape[:-1], groups, group).mean(-1)
     # Centred first, for the difference of sums below loses digits otherwise.
     means = means - means.mean(-1, keepdims=True)
@@ -353,9 +353,9 @@ def warm_up(x: xr.DataArray, dim: str = "time", group: int = 5) -> xr.Dataset:
     # What rounding leaves of a constant rest is no spread.
     mser = (np.where(spread > 1e-13 * square, spread, 0.0) / remaining**2)[..., : groups - 4]
     best = mser.argmin(-1)
-    keep = xr.DataArray(best * group, dims=others, coords={d: x[d] for d in others if d in x.coords})
-    least = keep.copy(data=np.take_along_axis(mser, best[..., None], -1)[..., 0])
-    beginning = xr.Dataset({"keep_from": keep, "settled": keep <= x.sizes[dim] / 2, "mser": least})
+    keep = xr.DataArray(best * group, dims=more_dims, coords={d: x[d] for d in more_dims if d in x.coords})
+    smallest = keep.copy(data=np.take_along_axis(mser, best[..., None], -1)[..., 0])
+    beginning = xr.Dataset({"keep_from": keep, "settled": keep <= x.sizes[dim] / 2, "mser": smallest})
     return beginning.assign(at=x[dim][keep].drop_vars(dim)) if dim in x.coords else beginning
 
 

@@ -113,8 +113,8 @@ class FluidTcpLink(Model, family="fluid-tcp"):
     def _margin(self, critical: Value, gain: Value) -> Value:
         """critical/gain - 1, NaN where there is no interior operating point."""
         ratio = critical / gain - 1
-        kept = choose(self.equilibrium().interior, ratio, np.nan)
-        return named(kept, "stability_margin", "1", "critical over actual slope of marking, less one")
+        margin = choose(self.equilibrium().interior, ratio, np.nan)
+        return named(margin, "stability_margin", "1", "critical over actual slope of marking, less one")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,9 +189,9 @@ class FluidTcpFullQueue(FluidTcpDropTail):
         rtt = s.base_rtt + s.buffer / s.capacity
         fill = rtt * s.capacity / s.flows
         w_past, p_past = sympy.symbols("W_R p_R", real=True)
-        whole = super().dde()
+        problem = super().dde()
         return replace(
-            whole,
+            problem,
             rhs={"W": 1 / rtt - s.W * w_past * p_past / (2 * rtt)},
             start={"W": fill + 1},
             outputs={"p": sympy.Max(0, s.W - fill) / sympy.Max(s.W, fill)},

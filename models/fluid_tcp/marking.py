@@ -163,8 +163,8 @@ class FluidTcpRed(FluidTcpLink, reading="red"):
         of the equations, which a motion meets ever faster. Where it needs q_0 > B: q_0 = B.
         """
         v = self.values()
-        rest = v["base_rtt"] + v["min_threshold"] / v["capacity"]
-        rtt = operating_rtt(rest, self._slope(v), v["flows"], v["capacity"])
+        unmarked_rtt = v["base_rtt"] + v["min_threshold"] / v["capacity"]
+        rtt = operating_rtt(unmarked_rtt, self._slope(v), v["flows"], v["capacity"])
         rising = at_most(self._slope(v) * at_least(v["buffer"] - v["min_threshold"], 0.0), 1.0)
         full_mark = choose(v["buffer"] < v["max_threshold"], rising, 1.0)
         return self._marked_point(rtt, full_mark, v["max_threshold"])

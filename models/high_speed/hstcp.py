@@ -139,8 +139,8 @@ class HighSpeedTcp(PerRoundTrip):
         v, w, f = self.values(), self.equilibrium(), functions()
         a, b = self._laws(w, v, f)
         above = -a / w * (self._flattening(v) / (2 - b) - 1 / self._exponent(v))
-        held = f.choose(w >= v["low_window"], -np.inf, -2 / w)
-        return named(f.choose(self._is_above(v), above, held), "eigenvalue", "1/RTT", "rate of return")
+        below = f.choose(w >= v["low_window"], -np.inf, -2 / w)
+        return named(f.choose(self._is_above(v), above, below), "eigenvalue", "1/RTT", "rate of return")
 
     def recovery_time(self, window: Number) -> Value:
         """Round trips from (1 - b(w)) w back to w [RTT], after one loss at `window` w."""
@@ -204,10 +204,10 @@ class HighSpeedTcp(PerRoundTrip):
             )
 
     def _refuse_rare(self, v: Mapping[str, Value]) -> None:
-        least = self._law(self._largest(v), v)
-        if not np.all(v["loss"] > least):
+        lowest = self._law(self._largest(v), v)
+        if not np.all(v["loss"] > lowest):
             raise DomainError(
-                f"loss must exceed {float(np.max(least)):.3g}, below which b(w) would fall to zero, "
+                f"loss must exceed {float(np.max(lowest)):.3g}, below which b(w) would fall to zero, "
                 f"got {float(np.min(v['loss'])):g}; raise high_window or high_decrease"
             )
 

@@ -187,8 +187,8 @@ class Competition(Model, family="lotka-volterra"):
             share = [sympy.Rational(i, 100 * n) for i in range(1, n + 1)]
             return {f"N[{i + 1}]": share[i] * K for i, K in enumerate(self._symbols("capacity"))}
         array = self._to_dataarray("start")  # a sweep is one dimension for all flows
-        each = [array.isel(flow=i, drop=True) if "flow" in array.dims else array for i in range(n)]
-        return {f"N[{i}]": x for i, x in enumerate(each, start=1)}
+        starts = [array.isel(flow=i, drop=True) if "flow" in array.dims else array for i in range(n)]
+        return {f"N[{i}]": x for i, x in enumerate(starts, start=1)}
 
 
 def total_of(rates: Sequence[sympy.Expr]) -> sympy.Expr:

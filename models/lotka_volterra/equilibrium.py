@@ -213,8 +213,8 @@ class LinearReading(Reading):
         if self._each_but_start():
             R = self._resources()
             total = R.sum("flow") / self.crowding()
-            least = ((R - broadcast(self)["gamma"] * total) / self._over_flows("capacity")).min("flow")
-            return named(least, "margin", "1", "coexistence margin")
+            smallest = ((R - broadcast(self)["gamma"] * total) / self._over_flows("capacity")).min("flow")
+            return named(smallest, "margin", "1", "coexistence margin")
         v = broadcast(self)
         worst = self._share_alike(v) * (1 - v["gamma"]) / self.crowding()
         return named(worst, "margin", "1", "coexistence margin")

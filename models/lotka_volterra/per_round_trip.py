@@ -145,18 +145,18 @@ class LotkaVolterraHeld(Competition, reading="held"):
 
     def sum_multiplier(self) -> Value:
         """e^(-rho) - gamma (n-1)(1 - e^(-rho)), rho = h epsilon/M: what a period does to a deviation of the sum."""
-        v, kept = self._kept("sum_multiplier")
-        return named(kept - v["gamma"] * (v["flows"] - 1) * (1 - kept), "multiplier", "1", "multiplier of the sum")
+        v, decay = self._kept("sum_multiplier")
+        return named(decay - v["gamma"] * (v["flows"] - 1) * (1 - decay), "multiplier", "1", "multiplier of the sum")
 
     def difference_multiplier(self) -> Value:
         """e^(-rho) + gamma (1 - e^(-rho)), in (0, 1): what a period does to a difference between flows."""
-        v, kept = self._kept("difference_multiplier")
-        return named(kept + v["gamma"] * (1 - kept), "multiplier", "1", "multiplier of differences")
+        v, decay = self._kept("difference_multiplier")
+        return named(decay + v["gamma"] * (1 - decay), "multiplier", "1", "multiplier of differences")
 
     def stability_margin(self) -> Value:
         """2 - M (1 - e^(-h epsilon/M)): stable where > 0. For flows alike."""
-        _, kept = self._kept("stability_margin")
-        return named(2 - self.crowding() * (1 - kept), "margin", "1", "stability margin")
+        _, decay = self._kept("stability_margin")
+        return named(2 - self.crowding() * (1 - decay), "margin", "1", "stability margin")
 
     def critical_gain(self) -> Value:
         """-M ln(1 - 2/M)/h, the largest stable epsilon; inf for M <= 2. For flows alike."""

@@ -173,8 +173,8 @@ class LotkaVolterraThroughput(ThroughputReading, reading="throughput"):
         rates, gamma, link = self._rates(), self._symbol("gamma"), self._link_symbol()
         capacity, total = self._symbols("capacity"), total_of(rates)
         full, carried = larger(total, link), smaller(total, link)
-        taken = [larger(0, K - link + carried - N * link / full) for K, N in zip(capacity, rates, strict=True)]
-        room = [K - N - gamma * busy for K, N, busy in zip(capacity, rates, taken, strict=True)]
+        cross_traffic = [larger(0, K - link + carried - N * link / full) for K, N in zip(capacity, rates, strict=True)]
+        room = [K - N - gamma * busy for K, N, busy in zip(capacity, rates, cross_traffic, strict=True)]
         outputs = {f"throughput[{i}]": N * link / full for i, N in enumerate(rates, start=1)}
         if self.base_rtt is not None:
             outputs["queue"] = larger(0, total - link) * self._symbol("base_rtt")
@@ -264,8 +264,8 @@ class LotkaVolterraQueue(ThroughputReading, reading="queue"):
         q = sympy.Symbol("q", real=True)  # were it positive, SymPy would drop the empty queue
         through = [N * b / (b + q / link) for N, b in zip(rates, base, strict=True)]
         carried = total_of(through)
-        taken = [larger(0, K - link + (carried - t)) for K, t in zip(capacity, through, strict=True)]
-        room = [K - N - gamma * busy for K, N, busy in zip(capacity, rates, taken, strict=True)]
+        cross_traffic = [larger(0, K - link + (carried - t)) for K, t in zip(capacity, through, strict=True)]
+        room = [K - N - gamma * busy for K, N, busy in zip(capacity, rates, cross_traffic, strict=True)]
         outputs = {f"throughput[{i}]": t for i, t in enumerate(through, start=1)}
         excess = carried - link
         # Below 0, where only rounding leads, it comes back: otherwise every negative queue would be at rest.

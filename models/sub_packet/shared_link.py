@@ -121,10 +121,10 @@ class SharedLink(Model):
         array([0.352, 0.616])
         """
         # labelled, so that each loss has its own of retransmissions, and no grid of both
-        own: Any = as_parameter("loss", loss, "1", "") if dimensions(loss) else loss
-        again: Any = self.retransmission_ratio * own if self.retransmission_ratio else 0.0
+        labelled: Any = as_parameter("loss", loss, "1", "") if dimensions(loss) else loss
+        again: Any = self.retransmission_ratio * labelled if self.retransmission_ratio else 0.0
         return SubPacketExact(
-            loss=own,
+            loss=labelled,
             w_max=self.w_max,
             base_timeout=self.base_timeout,
             backoff_cap=self.backoff_cap,
@@ -142,10 +142,10 @@ class SharedLink(Model):
             The chain of each flow, at any loss, in the place of `flow()`: with settings that a link has not, such as
             `early_retransmit`.
         """
-        own = flow is None
+        from_model = flow is None
         flow = self.flow(0.1 / max(self.retransmission_ratio, 1)) if flow is None else flow
         chain, delivered = flow.chain(), flow.delivered()
-        if own and self.retransmission_ratio not in (0, 1):
+        if from_model and self.retransmission_ratio not in (0, 1):
             chain, delivered = _tie(chain, delivered, self.retransmission_ratio)
         chain = replace(chain, name=type(self).__name__, provenance=self.provenance())
         idle = [s for s, packets in flow.packets().items() if packets == 0]

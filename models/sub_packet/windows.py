@@ -86,16 +86,16 @@ def window_transitions(
     moves: dict[Edge, sympy.Expr] = {}
     weighted = _partial_sums([j * q ** (j - 1) for j in range(1, w_max + 1)])
     for n in range(2, w_max + 1):
-        here = f"S{n}"
+        state = f"S{n}"
         if n < w_max:
-            moves[here, f"S{grows_to(n, w_max)}"] = q**n
+            moves[state, f"S{grows_to(n, w_max)}"] = q**n
         if recovers(n, early_retransmit) and halves_to(n) != n:
-            moves[here, f"S{halves_to(n)}"] = (1 if suffix else n) * p * q**n
+            moves[state, f"S{halves_to(n)}"] = (1 if suffix else n) * p * q**n
         repaired = recovers(n, early_retransmit)
         if suffix:
-            moves[here, timeout_to[n]] = timeout_chance(n, p, early_retransmit, suffix)
+            moves[state, timeout_to[n]] = timeout_chance(n, p, early_retransmit, suffix)
             continue
-        moves[here, timeout_to[n]] = p**2 * weighted[n - 1] if repaired else some_lost(n, p)
+        moves[state, timeout_to[n]] = p**2 * weighted[n - 1] if repaired else some_lost(n, p)
     return moves
 
 
@@ -135,14 +135,14 @@ def window_deliveries(
         cell[packets] = cell.get(packets, 0) + chance
 
     for n in range(2, w_max + 1):
-        here, out = f"S{n}", timeout_to[n]
-        add(here, f"S{grows_to(n, w_max)}", n, q**n)
+        state, out = f"S{n}", timeout_to[n]
+        add(state, f"S{grows_to(n, w_max)}", n, q**n)
         last = one_lost(n, p, suffix)
         if recovers(n, early_retransmit):
-            add(here, f"S{halves_to(n)}", n, last * q)
-            add(here, out, n - 1, last * p)
+            add(state, f"S{halves_to(n)}", n, last * q)
+            add(state, out, n - 1, last * p)
         else:
-            add(here, out, n - 1, last)
+            add(state, out, n - 1, last)
         for k in range(n - 1):
-            add(here, out, k, p * q**k if suffix else comb(n, k) * q**k * p ** (n - k))
+            add(state, out, k, p * q**k if suffix else comb(n, k) * q**k * p ** (n - k))
     return law

@@ -75,8 +75,8 @@ class _TwoLinks(Model):
         """
         v = numpy_values(self)
         up_1, up_3 = self._rest(v)
-        rest = {"Upsilon_1": up_1, "Upsilon_3": up_3} | _network(v, up_1, up_3)
-        return {k: to_python(x) for k, x in rest.items()}
+        variables = {"Upsilon_1": up_1, "Upsilon_3": up_3} | _network(v, up_1, up_3)
+        return {k: to_python(x) for k, x in variables.items()}
 
     def stability_margin(self) -> float | xr.DataArray:
         """> 0 iff small deviations of both links decay (away from a tie of the two feedbacks).
@@ -176,30 +176,30 @@ class TRefwaTwoLinksCommanded(_TwoLinks):
         """
         v = numpy_values(self)
         s_1, s_3 = v["weight_1"] + v["weight_2"], v["weight_1"] + v["weight_3"]
-        crossing, own = v["weight_1"] * v["bdp_3"] / s_3, v["weight_2"] * v["bdp_1"] / s_1
-        slope = crossing * v["psi"] / (v["phi"] + v["psi"]) + own * v["psi"] / v["phi"]
+        crossing, local = v["weight_1"] * v["bdp_3"] / s_3, v["weight_2"] * v["bdp_1"] / s_1
+        slope = crossing * v["psi"] / (v["phi"] + v["psi"]) + local * v["psi"] / v["phi"]
         with np.errstate(divide="ignore"):
-            return to_python((v["bdp_1"] - crossing - own) / slope)
+            return to_python((v["bdp_1"] - crossing - local) / slope)
 
     def _rest(self, v: dict[str, Value]) -> tuple[Value, Value]:
         tight = least(*self._unconstrained(v))
-        rest = []
+        excess = []
         for k, other in _OTHER.items():
             bdp, buffer = v[f"bdp_{k}"], v[f"buffer_{k}"]
             share = v[other] / (v["weight_1"] + v[other])
             empty = bdp + v["psi"] / v["phi"] * buffer
             queued = v["phi"] * bdp + v["psi"] * (buffer + bdp - v["weight_1"] * tight)
             # The command falls with the queue, so that the smaller one is the one that holds.
-            rest.append(least(empty, queued / (v["phi"] + v["psi"] * share)))
-        return rest[0], rest[1]
+            excess.append(least(empty, queued / (v["phi"] + v["psi"] * share)))
+        return excess[0], excess[1]
 
     def _fed(self, commanded: sympy.Expr, window: sympy.Expr) -> sympy.Expr:
         return commanded
 
     def _loose_gain(self, v: Mapping[str, Array], link: int) -> Array:
-        own, buffer = v[_OTHER[link]], v[f"buffer_{link}"]
+        weight, buffer = v[_OTHER[link]], v[f"buffer_{link}"]
         queued = (self._surplus(v, link) > 0) & (buffer > 0)
-        gain: Array = v["phi"] + v["psi"] * queued * own / (v["weight_1"] + own)
+        gain: Array = v["phi"] + v["psi"] * queued * weight / (v["weight_1"] + weight)
         return gain
 
 
@@ -220,19 +220,19 @@ class TRefwaTwoLinksMeasured(_TwoLinks):
     def _rest(self, v: dict[str, Value]) -> tuple[Value, Value]:
         free = self._unconstrained(v)
         tight = least(*free)
-        rest = []
+        excess = []
         for f0, other in zip(free, _OTHER.values(), strict=True):
             total = v["weight_1"] + v[other]
             # (W - m1 f)/m2 (m1 + m2), written so that it is W itself on the tight link
-            rest.append(total * (f0 + v["weight_1"] / v[other] * (f0 - tight)))
-        return rest[0], rest[1]
+            excess.append(total * (f0 + v["weight_1"] / v[other] * (f0 - tight)))
+        return excess[0], excess[1]
 
     def _fed(self, commanded: sympy.Expr, window: sympy.Expr) -> sympy.Expr:
         return window
 
     def _loose_gain(self, v: Mapping[str, Array], link: int) -> Array:
-        own = v[_OTHER[link]]
-        return (v["phi"] + v["psi"] * (v[f"buffer_{link}"] > 0)) * own / (v["weight_1"] + own)
+        weight = v[_OTHER[link]]
+        return (v["phi"] + v["psi"] * (v[f"buffer_{link}"] > 0)) * weight / (v["weight_1"] + weight)
 
 
 def _network(v: dict[str, Value], up_1: Value, up_3: Value) -> dict[str, Value]:

@@ -146,10 +146,10 @@ class TRefwaDelayed(_Commanded, reading="delayed"):
         import sympy
 
         phi, psi, bdp, buffer = self._symbols()
-        e, seen, delay = sympy.symbols("e Q_d delay", real=True)
+        e, queue_before, delay = sympy.symbols("e Q_d delay", real=True)
         return self._problem(
             Map,
-            rhs={"e": (1 - phi) * e + psi * (buffer - seen)},
+            rhs={"e": (1 - phi) * e + psi * (buffer - queue_before)},
             delayed={"Q_d": Delayed("Q", delay)},
             outputs={"Q": clip(e, 0, buffer), "Upsilon": bdp + e},
         )

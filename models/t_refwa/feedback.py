@@ -279,8 +279,8 @@ class TRefwaGroups(Model):
         """
         if not 0 <= aggregate < np.inf:
             raise DomainError(f"aggregate must be a finite number >= 0 in packets, got {aggregate!r}")
-        seen = self._n if burst is None else self._n * self._counted(burst)
-        return self._by_group(self._seen * aggregate / (seen @ self._seen), "packet", "window of one flow")
+        counted = self._n if burst is None else self._n * self._counted(burst)
+        return self._by_group(self._seen * aggregate / (counted @ self._seen), "packet", "window of one flow")
 
     def rates(self, aggregate: float) -> xr.DataArray:
         """Throughput of one flow of each group, window over true round-trip time [packet/s]."""
@@ -322,10 +322,10 @@ class TRefwaGroups(Model):
         ((0, 2), (0.3333333333333333, 0.6666666666666666))
         """
         delays = np.round(self._rtt / self.average_rtt()).astype(int)
-        held = self._n * self._seen
-        kept = held > 0
-        shares = held[kept] / held.sum()
-        return tuple(delays[kept].tolist()), tuple(shares.tolist())
+        in_flight = self._n * self._seen
+        positive = in_flight > 0
+        shares = in_flight[positive] / in_flight.sum()
+        return tuple(delays[positive].tolist()), tuple(shares.tolist())
 
     @property
     def _n(self) -> Array:

@@ -100,9 +100,9 @@ class TRefwaModel(TRefwaLink, family="t-refwa"):
         """
         v = numpy_values(self)
         with np.errstate(invalid="ignore", over="ignore"):
-            rest = self._rest(v)
-        rest = {"e": rest["e"], "Q": rest.get("Q", rest["e"]), "Upsilon": v["bdp"] + rest["e"]}
-        return {k: to_python(x) for k, x in rest.items()}
+            variables = self._rest(v)
+        variables = {"e": variables["e"], "Q": variables.get("Q", variables["e"]), "Upsilon": v["bdp"] + variables["e"]}
+        return {k: to_python(x) for k, x in variables.items()}
 
     # -- problems ------------------------------------------------------------------------------------------
 
@@ -117,10 +117,10 @@ class TRefwaModel(TRefwaLink, family="t-refwa"):
         s = self.symbols()
         gains = s["phi"] + s["psi"]
         positive = sympy.Max(gains, sympy.Float(np.finfo(float).tiny))  # phi = psi = 0: at rest anywhere
-        rest = self._rest(s)
-        rest = {k: sympy.sympify(rest[k]).subs(gains, positive) for k in equations["rhs"]}
-        start = {label: -s["bdp"] if label == "e" else 0 for label in rest}
-        return self.problem(kind, start=start, fixed_points=[rest], **equations)
+        equilibrium = self._rest(s)
+        equilibrium = {k: sympy.sympify(equilibrium[k]).subs(gains, positive) for k in equations["rhs"]}
+        start = {label: -s["bdp"] if label == "e" else 0 for label in equilibrium}
+        return self.problem(kind, start=start, fixed_points=[equilibrium], **equations)
 
 
 def off_the_end(v: Mapping[str, Array], margin: Array) -> Array:
@@ -277,17 +277,17 @@ def schur_cohn_margin(coefficients: Array) -> Array:
     >>> schur_cohn_margin(np.array([[1.0, 1.0, 1.0], [0.0, 0.0, 3.0], [-0.25, -4.0, 1.0]]))
     array([ 0.75, -3.  , -0.5 ])
     """
-    rest = coefficients / coefficients[0]
-    margin = np.full(rest.shape[1], np.inf)
-    for degree in range(len(rest) - 1, 0, -1):
+    reduced = coefficients / coefficients[0]
+    margin = np.full(reduced.shape[1], np.inf)
+    for degree in range(len(reduced) - 1, 0, -1):
         inside = margin > 0
-        reflection = np.where(inside, rest[degree], 0.0)
+        reflection = np.where(inside, reduced[degree], 0.0)
         margin = np.where(inside, np.minimum(margin, 1 - np.abs(reflection)), margin)
         on = np.flatnonzero(inside & (np.abs(margin) <= _ON_CIRCLE) & (degree > 1))
         if on.size:
-            margin[on] = _on_circle(rest[: degree + 1, on], np.sign(reflection[on]))
+            margin[on] = _on_circle(reduced[: degree + 1, on], np.sign(reflection[on]))
         reflection = np.where(margin > 0, reflection, 0.0)
-        rest = (rest[:degree] - reflection * rest[degree:0:-1]) / (1 - reflection**2)
+        reduced = (reduced[:degree] - reflection * reduced[degree:0:-1]) / (1 - reflection**2)
     return margin
 
 

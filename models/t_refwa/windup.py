@@ -109,8 +109,8 @@ class TRefwaLimitedClamped(_Limited):
         s = self.symbols()
         free = s["bdp"] + s["psi"] * s["buffer"] / (s["phi"] + s["psi"])
         reached = s["demand"] >= free
-        rest = sympy.Piecewise((sympy.Min(free, self._limit()), reached), (self._limit(), True))
-        return self._map(fixed_points=[{"Upsilon": rest}])
+        equilibrium = sympy.Piecewise((sympy.Min(free, self._limit()), reached), (self._limit(), True))
+        return self._map(fixed_points=[{"Upsilon": equilibrium}])
 
     def _limit(self) -> sympy.Expr:
         s = self.symbols()

@@ -62,13 +62,13 @@ class Entries:
         """Steps: the least entry, the largest row sum, the largest listed row's distance from one."""
         b = self.builder
         one, zero = b.const(1), b.const(0)
-        least, largest, off = one, zero, zero
+        smallest, largest, off = one, zero, zero
         entries = [e for row in self.rows.values() for e in row.values()] + list(self.loops.values())
         for e in sorted({*entries, *self.holding.values()}):
             if b.ops[e].kind != "const":
-                least = b.apply("min", least, e)
+                smallest = b.apply("min", smallest, e)
             elif b.ops[e].value < 0:
-                least = e
+                smallest = e
         for i, row in self.rows.items():
             total = b.total(row.values())
             if total != one:
@@ -76,17 +76,17 @@ class Entries:
             if i in self.loops:
                 gap = b.sub(b.add(total, self.loops[i]), one)
                 off = b.apply("max", off, b.mul(gap, gap))
-        return least, largest, off
+        return smallest, largest, off
 
 
 def check_status(
     chain: MarkovChain, grid: Grid, checks: NDArray[np.float64], finite: NDArray[np.bool_] | np.bool_
 ) -> NDArray[np.uint8]:
     """Why points failed: `checks` are the values of `Entries.checks`, `finite` says where the results are."""
-    least, largest, off = checks
+    smallest, largest, off = checks
     status = domain_status(chain, grid)
     with np.errstate(invalid="ignore"):
-        status[(status == Status.OK) & ~(least >= 0)] = Status.NEGATIVE
+        status[(status == Status.OK) & ~(smallest >= 0)] = Status.NEGATIVE
         sums = (largest <= 1 + SUM_TOLERANCE) & (off <= SUM_TOLERANCE**2)
         status[(status == Status.OK) & ~sums] = Status.ROW_SUM
     status[(status == Status.OK) & ~finite] = Status.REDUCIBLE
@@ -284,19 +284,19 @@ def entrywise(chain: MarkovChain) -> Entrywise:
     """Evaluate a chain's entries over its grid. Chains with holding times are made explicit first."""
     if not chain.is_symbolic:
         return _numeric_entries(chain)
-    whole = explicit(chain)
-    program, edges, looped = entry_program(expressions_of(whole))
+    expanded = explicit(chain)
+    program, edges, looped = entry_program(expressions_of(expanded))
     grid = grid_of(chain, program.inputs)
     order = np.lexsort(np.array(edges).T[::-1])
     check_memory(
-        f"{len(edges):,} transitions at {grid.size:,} points", 24.0 * (len(edges) + len(whole.labels)) * grid.size,
+        f"{len(edges):,} transitions at {grid.size:,} points", 24.0 * (len(edges) + len(expanded.labels)) * grid.size,
         "ask for fewer points, or sweep them in blocks to a store",
     )  # fmt: skip
     entries = np.empty((len(edges) + len(looped), grid.size))
     run_blocks(program, grid.values, grid.size, entries)
     sources, targets = np.array(edges)[order].T
     rates, loops = entries[order], entries[len(edges) :]
-    n = len(whole.labels)
+    n = len(expanded.labels)
     stay = np.ones((n, grid.size))
     np.subtract.at(stay, sources, rates)
     status = domain_status(chain, grid)
@@ -348,8 +348,8 @@ def explicit(chain: MarkovChain) -> MarkovChain:
     if not chain.holding:
         return chain
     transitions, states = _explicit_transitions(expressions_of(chain), scalars_of(chain))
-    whole = replace(chain, transitions=dict(transitions), states=states, holding={})
-    return whole.declared(chain.parameters)  # times that were written out stand in no entry
+    expanded = replace(chain, transitions=dict(transitions), states=states, holding={})
+    return expanded.declared(chain.parameters)  # times that were written out stand in no entry
 
 
 def scalars_of(chain: MarkovChain) -> tuple[tuple[str, float], ...]:

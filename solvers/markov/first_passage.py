@@ -205,26 +205,26 @@ def _numeric_passage(chain: MarkovChain, goal: tuple[int, ...]) -> tuple[NDArray
 
     e = entries.entrywise(chain)
     n = e.stay.shape[0]
-    others = np.setdiff1d(np.arange(n), goal)
+    outside = np.setdiff1d(np.arange(n), goal)
     _check_reachable(np.column_stack([e.sources, e.targets]), goal, chain.labels)
     mean, variance = np.zeros((n, 1)), np.zeros((n, 1))
     # The target is one state, the first.
     place = np.zeros(n, dtype=np.int64)
-    place[others] = np.arange(1, others.size + 1)
+    place[outside] = np.arange(1, outside.size + 1)
     off = (place[e.sources] > 0) & (place[e.sources] != place[e.targets])
-    shape = (others.size + 1, others.size + 1)
+    shape = (outside.size + 1, outside.size + 1)
     Q = csr_array((e.rates[off, 0], (place[e.sources[off]], place[e.targets[off]])), shape=shape)
     factors = eliminate_wide(Q, 40 * MAX_DENSE**2)
     if isinstance(factors, int):
-        raise ChainError(f"state {shown(chain.labels[others[factors - 1]])} is left with probability zero")
+        raise ChainError(f"state {shown(chain.labels[outside[factors - 1]])} is left with probability zero")
     average = absorb_wide(factors, zeros(shape[0])._replace(value=np.ones(shape[0])))
-    stay = np.r_[0.0, e.stay[others, 0]]
+    stay = np.r_[0.0, e.stay[outside, 0]]
     sources = tuple(zeros(shape[0]) for _ in range(3))  # of the variance, its error and the second moment
     wide_spread(Chain(Q.indptr, Q.indices, Q.data), stay, average, EPS, *sources)
     squares, doubt, second = (absorb_wide(factors, source) for source in sources)
     wide_choice(average, squares, doubt, second, MOMENT_ERROR * EPS)
-    mean[others, 0] = as_floats(*average)[1:]
-    variance[others, 0] = as_floats(*squares)[1:]
+    mean[outside, 0] = as_floats(*average)[1:]
+    variance[outside, 0] = as_floats(*squares)[1:]
     return mean, variance
 
 
@@ -354,12 +354,12 @@ def sojourn(problem: MarkovChain | ChainModel, states: Collection[str], *, longe
     names = {chain.labels[i] for i in _targets(chain, list(states))}
     if isinstance(longest, bool) or not isinstance(longest, Integral) or not 1 <= longest <= MAX_TIME:
         raise DomainError(f"longest must be a whole number of epochs in [1, {MAX_TIME:,}], got {shown(longest)}")
-    whole = entries.explicit(chain)
+    expanded = entries.explicit(chain)
     e = entries.entrywise(chain)
     check_epochs(e, int(longest), 1)
-    law = stationary(whole)
-    pi = np.moveaxis(law.probability.values, -1, 0).reshape(len(whole.labels), -1)
-    inside = np.array([entries.origin(s, chain) in names for s in whole.labels])
+    law = stationary(expanded)
+    pi = np.moveaxis(law.probability.values, -1, 0).reshape(len(expanded.labels), -1)
+    inside = np.array([entries.origin(s, chain) in names for s in expanded.labels])
     outside = np.where(inside[:, None], 0.0, pi)
     staying = np.where(inside[:, None], e.push(outside * SCALE), 0.0)
     visits = staying.sum(axis=0)

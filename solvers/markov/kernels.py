@@ -101,13 +101,13 @@ def combine(value: Array, level: Array) -> Array:
         largest *= 2.0
         shift += 1
     out = np.empty(n)
-    seen = level[0] + 1
+    last_level = level[0] + 1
     first = second = 0.0
     for k in range(n):
-        if level[k] != seen:
-            seen = level[k]
+        if level[k] != last_level:
+            last_level = level[k]
             # Two factors, because a single one can lie outside the double range while the product does not.
-            bits = max(LEVEL_BITS * (seen - top) + shift, -2000)
+            bits = max(LEVEL_BITS * (last_level - top) + shift, -2000)
             first = 2.0 ** (bits // 2)
             second = 2.0 ** (bits - bits // 2)
         out[k] = value[k] * first * second

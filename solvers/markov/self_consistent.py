@@ -83,8 +83,8 @@ def self_consistent(
         raise TypeError(f"expected a RewardBalance or a model with .balance(), got {type(problem).__name__}")
     chain = balance.chain
     chain.check_parameters(*balance.reward.mean().values())
-    others = {k: v for k, v in chain.parameters.items() if k != balance.unknown}
-    grid = make_grid({"target": balance.target, **others})
+    parameters = {k: v for k, v in chain.parameters.items() if k != balance.unknown}
+    grid = make_grid({"target": balance.target, **parameters})
     target = np.broadcast_to(grid.values["target"], grid.size)
     if not (np.isfinite(target) & (target > 0)).all():
         bad = target[~(np.isfinite(target) & (target > 0))][0]
@@ -119,7 +119,7 @@ def self_consistent(
         jain, nothing = np.where(fine, 1.0, np.nan), np.where(fine, 0.0, np.nan)
         busy = np.flatnonzero((root > 0) & fine)
         if busy.size:
-            swept = {k: v for k, v in fixed.items() if dimensions(others[k]) > 0} | {balance.unknown: root}
+            swept = {k: v for k, v in fixed.items() if dimensions(parameters[k]) > 0} | {balance.unknown: root}
             points = {k: xr.DataArray(v[busy], dims="point") for k, v in swept.items()}
             sums = windowed(chain.at(**points), balance.reward, window)
             jain[busy], nothing[busy] = sums.jain.values, sums.nothing.values
@@ -183,20 +183,20 @@ def _roots(
 
     def excess(log_odds: Any, goal: Any, *rest: Any) -> Any:
         x = 1 / (1 + np.exp(-log_odds.ravel()))
-        known = {
+        inputs = {
             k: np.ascontiguousarray(np.broadcast_to(v, log_odds.shape).ravel())
             for k, v in zip(names, rest, strict=True)
         }
-        return (_evaluate(program, balance.unknown, x, known)[0].reshape(log_odds.shape) - goal) / goal
+        return (_evaluate(program, balance.unknown, x, inputs)[0].reshape(log_odds.shape) - goal) / goal
 
     def curves() -> tuple[NDArray[np.float64], NDArray[np.intp]]:
         """Mean reward at all places, a row for each setting of the other parameters, and the row of each point."""
-        others = np.stack([fixed[k] for k in names]) if names else np.zeros((1, target.size))
-        settings, row = np.unique(others, axis=1, return_inverse=True)
+        fixed_values = np.stack([fixed[k] for k in names]) if names else np.zeros((1, target.size))
+        settings, row = np.unique(fixed_values, axis=1, return_inverse=True)
         rows = settings.shape[1]
-        known = {k: np.repeat(settings[i], places.size) for i, k in enumerate(names)}
+        inputs = {k: np.repeat(settings[i], places.size) for i, k in enumerate(names)}
         x = np.tile(1 / (1 + np.exp(-places)), rows)
-        return _evaluate(program, balance.unknown, x, known)[0].reshape(rows, places.size), row.reshape(-1)
+        return _evaluate(program, balance.unknown, x, inputs)[0].reshape(rows, places.size), row.reshape(-1)
 
     places = np.linspace(np.log(low / (1 - low)), np.log(high / (1 - high)), PLACES)
     earned, row = curves()
@@ -208,24 +208,24 @@ def _roots(
     nothing = earned[row, 0] < target - rounding  # no cost at all: what is earned does not reach the target
     roots[nothing], lowest[nothing], highest[nothing] = 1, 0.0, 0.0
     rewards = Curves(earned, row, target, rounding, places, excess, [fixed[k] for k in names])
-    point, left, right, met, tips = _brackets(rewards)
+    point, left, right, tip_points, tips = _brackets(rewards)
     for end, place in ((0, places[0]), (-1, places[-1])):
         exact = np.flatnonzero(np.abs(earned[row, end] - target) <= rounding)
-        met, tips = np.concatenate([met, exact]), np.concatenate([tips, np.full(exact.size, place)])
+        tip_points, tips = np.concatenate([tip_points, exact]), np.concatenate([tips, np.full(exact.size, place)])
     if point.size:
         search = find_root(excess, (left, right), args=(target[point], *(fixed[k][point] for k in names)))
         status[point[~search.success]] = Status.NOT_CONVERGED
         meets = ~(np.abs(search.f_x) > JUMP)
-        met, tips = np.concatenate([met, point[meets]]), np.concatenate([tips, search.x[meets]])
+        tip_points, tips = np.concatenate([tip_points, point[meets]]), np.concatenate([tips, search.x[meets]])
     for ends in _plateaus(rewards):
-        met, tips = np.concatenate([met, ends[0]]), np.concatenate([tips, ends[1]])
-    order = np.lexsort((tips, met))
-    met, tips = met[order], tips[order]
-    same = np.r_[False, (met[1:] == met[:-1]) & (np.diff(tips) <= ALIKE)][: met.size]
-    met, found = met[~same], 1 / (1 + np.exp(-tips[~same]))
-    np.add.at(roots, met, 1)
-    np.fmin.at(lowest, met, found)
-    np.fmax.at(highest, met, found)
+        tip_points, tips = np.concatenate([tip_points, ends[0]]), np.concatenate([tips, ends[1]])
+    order = np.lexsort((tips, tip_points))
+    tip_points, tips = tip_points[order], tips[order]
+    same = np.r_[False, (tip_points[1:] == tip_points[:-1]) & (np.diff(tips) <= ALIKE)][: tip_points.size]
+    tip_points, solutions = tip_points[~same], 1 / (1 + np.exp(-tips[~same]))
+    np.add.at(roots, tip_points, 1)
+    np.fmin.at(lowest, tip_points, solutions)
+    np.fmax.at(highest, tip_points, solutions)
     status[roots == 0] = Status.NO_ROOT
     status[(roots > 1) & (status == Status.OK)] = Status.SEVERAL_ROOTS
     lowest[status == Status.NOT_CONVERGED] = highest[status == Status.NOT_CONVERGED] = np.nan
@@ -264,9 +264,9 @@ def _brackets(
     """
     from scipy.optimize.elementwise import find_minimum
 
-    earned, row, target, rounding, places, excess, others = curves
+    earned, row, target, rounding, places, excess, fixed_values = curves
     points, lefts, rights = [], [], []
-    met, tips = [np.zeros(0, np.intp)], [np.zeros(0)]
+    tip_points, tips = [np.zeros(0, np.intp)], [np.zeros(0)]
     for start in range(0, target.size, POINTS_AT_ONCE):
         some = np.arange(start, min(start + POINTS_AT_ONCE, target.size))
         over = earned[row[some]] > target[some, None]
@@ -294,23 +294,23 @@ def _brackets(
             ends = [np.full(some.size, places[k + n]) for n in range(3)]
             tip = find_minimum(
                 lambda x, goal, *rest: sign * excess(x, goal, *rest), ends,  # noqa: B023
-                args=(target[some], *(v[some] for v in others)), tolerances={"xatol": 0.0, "xrtol": 1e-15},
+                args=(target[some], *(v[some] for v in fixed_values)), tolerances={"xatol": 0.0, "xrtol": 1e-15},
             )  # fmt: skip
             x = tip.x
             for step in STEPS:
                 around = x[:, None] + step * np.arange(-200, 201)
-                heights = sign * excess(around, target[some, None], *(v[some, None] for v in others))
+                heights = sign * excess(around, target[some, None], *(v[some, None] for v in fixed_values))
                 lowest = np.arange(some.size), heights.argmin(axis=1)
                 x, height = around[lowest], heights[lowest]
             touching = np.abs(height) * target[some] <= rounding[some]
-            met.append(some[touching])
+            tip_points.append(some[touching])
             tips.append(x[touching])
             crossed = (height < 0) & ~touching
             for left, right in ((ends[0], x), (x, ends[2])):
                 points.append(some[crossed])
                 lefts.append(left[crossed])
                 rights.append(right[crossed])
-    return tuple(np.concatenate(part) for part in (points, lefts, rights, met, tips))  # type: ignore[return-value]
+    return tuple(np.concatenate(part) for part in (points, lefts, rights, tip_points, tips))  # type: ignore[return-value]
 
 
 def _is_level(
@@ -326,7 +326,7 @@ def _is_level(
 
 def _plateaus(curves: Curves) -> Iterator[tuple[NDArray[np.intp], NDArray[np.float64]]]:
     """Points, and log-odds at an end of an interval in which the reward equals the target."""
-    earned, row, target, rounding, places, excess, others = curves
+    earned, row, target, rounding, places, excess, fixed_values = curves
     for start in range(0, target.size, POINTS_AT_ONCE):
         some = np.arange(start, min(start + POINTS_AT_ONCE, target.size))
         level = _is_level(earned[row[some]], target[some], rounding[some])
@@ -340,7 +340,7 @@ def _plateaus(curves: Curves) -> Iterator[tuple[NDArray[np.intp], NDArray[np.flo
         outside = np.where(level[i, j], places[j + 1], places[j])
         for _ in range(52):  # bisection, to the last bit of the step between two places
             middle = 0.5 * (inside + outside)
-            away = excess(middle, target[some[i]], *(v[some[i]] for v in others))
+            away = excess(middle, target[some[i]], *(v[some[i]] for v in fixed_values))
             meets = np.abs(away) * target[some[i]] <= rounding[some[i]]
             inside, outside = np.where(meets, middle, inside), np.where(meets, outside, middle)
         yield some[i], inside

@@ -153,8 +153,8 @@ def _by_cuts(csr: Any, head: int, order: tuple[int, int], diagnose: Diagnosis) -
     if unverified >= 0:
         diagnose()
     entries = csr.data[: csr.indptr[top + 1]] if order[1] == 1 else csr.data[csr.indptr[n - 1 - top] :]
-    least = entries.min()
-    if (least or entries[entries > 0].min(initial=1.0)) < LEAST:
+    smallest = entries.min()
+    if (smallest or entries[entries > 0].min(initial=1.0)) < LEAST:
         return None
     value, level = np.empty(n), np.zeros(n, np.int64)
     value[top + 1 :] = 5e-324  # zero after scaling, and told apart from a state that nothing enters
@@ -257,12 +257,12 @@ def _fill_reducing_order(csr: Any) -> Levels:
     pattern = (pattern + pattern.T).tocsc()
     degree = np.diff(pattern.indptr)
     hub = degree > max(16, 10 * np.sqrt(n))  # as in AMD: such states fill everything when they go early
-    rest = np.flatnonzero(~hub)
-    kept = pattern[:, rest][rest]
-    kept.data[:] = 1.0
+    inner = np.flatnonzero(~hub)
+    subgraph = pattern[:, inner][inner]
+    subgraph.data[:] = 1.0
     # SuperLU orders before it factorises; a diagonally dominant matrix and an incomplete factorisation keep
     # the rest cheap.
-    dominant = (kept + eye_array(rest.size) * (2.0 * degree.max() + 1)).tocsc()
+    dominant = (subgraph + eye_array(inner.size) * (2.0 * degree.max() + 1)).tocsc()
     factor = spilu(
         dominant,
         drop_tol=1.0,
@@ -272,6 +272,6 @@ def _fill_reducing_order(csr: Any) -> Levels:
         options={"SymmetricMode": True},
     )
     position = np.asarray(factor.perm_c)  # state rest[i] is eliminated as number position[i]
-    eliminated = np.empty(rest.size, np.int64)
-    eliminated[position] = rest
+    eliminated = np.empty(inner.size, np.int64)
+    eliminated[position] = inner
     return np.concatenate([np.flatnonzero(hub), eliminated[::-1]]).astype(np.int64)

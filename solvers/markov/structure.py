@@ -264,8 +264,8 @@ def _irreducible(n: int, sources: IntArray, targets: IntArray, labels: Labels) -
 
 def _aperiodic(n: int, sources: IntArray, targets: IntArray, labels: Labels) -> None:
     level = _levels(n, sources, targets)
-    known = level[sources] >= 0
-    period = int(np.gcd.reduce(np.abs(level[sources[known]] + 1 - level[targets[known]]), initial=0))
+    reached = level[sources] >= 0
+    period = int(np.gcd.reduce(np.abs(level[sources[reached]] + 1 - level[targets[reached]]), initial=0))
     if period > 1:
         some = " -> ".join(_name(int(np.argmax(level == c)), labels) for c in range(min(period, 3)))
         raise ChainError(

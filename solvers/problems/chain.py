@@ -63,8 +63,8 @@ class Reward:
         for edge, law in self.joint.items():
             check_mapping(f"joint of {bare(edge)}", law, ChainError)
             for reward, chance in law.items():
-                whole = isinstance(reward, Integral) and not isinstance(reward, bool)
-                if not whole or abs(reward) > MOST_REWARD:
+                integral = isinstance(reward, Integral) and not isinstance(reward, bool)
+                if not integral or abs(reward) > MOST_REWARD:
                     raise ChainError(f"a reward must be a whole number from -1e9 to 1e9, got {shown(reward)}")
                 _check_expression(edge, chance, known_depths)
         if any(type(reward) is not int for law in self.joint.values() for reward in law):  # NumPy's, SymPy's
@@ -150,16 +150,16 @@ class MarkovChain:
             known_depths: dict[int, int] = {}
             for name, expression in (*self._expressions.items(), *self.holding.items()):
                 _check_expression(name, expression, known_depths)
-            known = set(self.labels)
+            labels = set(self.labels)
             for source, target in self._expressions:
                 for state in (source, target):
-                    if state not in known:
+                    if state not in labels:
                         raise ChainError(
                             f"transition {bare(source)} -> {bare(target)} names {shown(state, 60)}, "
                             "which is not in states"
                         )
-            unknown = set(self.holding) - known
-            if self.holding and all(self._takes_no_time(s) for s in known):
+            unknown = set(self.holding) - labels
+            if self.holding and all(self._takes_no_time(s) for s in labels):
                 raise ChainError("every state is held for no time, so no time passes; give a holding time above zero")
             if unknown:
                 raise ChainError(f"holding names {shown(sorted(unknown)[0])}, which is not a state")
@@ -331,9 +331,9 @@ class RewardBalance:
         if isinstance(self.idle, str) or not isinstance(self.idle, Iterable) or getattr(self.idle, "ndim", 1) == 0:
             raise ChainError(f"idle must be a list of states, got {shown(self.idle)}")
         object.__setattr__(self, "idle", tuple(self.idle))
-        known = set(self.chain.labels)
+        labels = set(self.chain.labels)
         for state in self.idle:
-            if not isinstance(state, str) or state not in known:
+            if not isinstance(state, str) or state not in labels:
                 raise ChainError(f"idle names {shown(state)}, which is not a state of the chain")
 
 

@@ -230,9 +230,9 @@ class Dynamics:
         delays = (delayed.by for delayed in self._lagged.values())
         points = (value for point in self.fixed_points for value in point.values())
         mappings = (self.rhs, self.outputs, self.start, getattr(self, "history", {}))
-        others = (*self.rhs, *self._lagged, TIME)
+        more_names = (*self.rhs, *self._lagged, TIME)
         used = chain(*(m.values() for m in mappings), delays, points)
-        check_used(self.parameters, self.domain, used, DynamicsError, others)
+        check_used(self.parameters, self.domain, used, DynamicsError, more_names)
 
     @property
     def _lagged(self) -> Mapping[str, Delayed]:
@@ -258,8 +258,8 @@ class Dynamics:
     def changed(self, **attributes: object) -> Self:
         """The same problem with other attributes; parameters that are then used nowhere stay as labels."""
         labels = {name: (-math.inf, math.inf) for name in self.parameters if name not in self.domain}
-        whole: dict[str, Any] = {"domain": {**labels, **self.domain}, **attributes}
-        return replace(self, **whole)
+        changes_and_domain: dict[str, Any] = {"domain": {**labels, **self.domain}, **attributes}
+        return replace(self, **changes_and_domain)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)

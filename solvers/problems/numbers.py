@@ -175,8 +175,8 @@ digits; round it
     if not isinstance(number, Rational):
         return
     if max(abs(int(number.numerator)), abs(int(number.denominator))).bit_length() > MAX_BITS:
-        most = int(MAX_BITS * 0.30103)
-        raise error(f"{label} must be a fraction of at most {most:,} digits, got {shown(number)}; round it")
+        digits = int(MAX_BITS * 0.30103)
+        raise error(f"{label} must be a fraction of at most {digits:,} digits, got {shown(number)}; round it")
 
 
 def check_symbolic(
@@ -189,9 +189,9 @@ def check_symbolic(
     import sympy
 
     no_numbers = (sympy.oo, -sympy.oo, sympy.zoo, sympy.I, *(() if absent else (sympy.nan,)))
-    whole = isinstance(expression, sympy.Expr)
+    finite = isinstance(expression, sympy.Expr)
     stack: list[tuple[sympy.Basic, bool]] = [(expression, False)]
-    while stack and whole:
+    while stack and finite:
         part, entered = stack.pop()
         below = [a for a in getattr(part, "args", ()) if hasattr(a, "args")]
         if entered:
@@ -200,9 +200,9 @@ def check_symbolic(
             large = isinstance(part, sympy.Rational | sympy.Float) and not abs(part) <= sys.float_info.max
             if isinstance(part, sympy.Rational) and not large:
                 check_digits(f"a number of {bare(name)}", part, error)
-            whole = not (large or any(part is n for n in no_numbers) or getattr(part, "is_Matrix", False))
+            finite = not (large or any(part is n for n in no_numbers) or getattr(part, "is_Matrix", False))
             stack += [(part, True), *((a, False) for a in below if id(a) not in depth)]
-    if not whole:
+    if not finite:
         raise error(f"{shown(name)} must have a finite real number or an expression of such, got {shown(expression)}")
     if depth[id(expression)] > MAX_DEPTH:
         raise error(

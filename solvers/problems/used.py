@@ -35,20 +35,20 @@ def check_used(
     ValueError: parameter 'raet' stands in no expression; did you mean 'rate'?
     """
     unknown = [name for name in parameters if name not in declared]
-    known: set[str] = set()
+    symbols: set[str] = set()
     for expression in expressions:
         if not unknown:
             return
-        known |= {symbol.name for symbol in getattr(expression, "free_symbols", ())}
-        unknown = [name for name in unknown if name not in known]
-    known -= set(others)
-    if not unknown or not known:
+        symbols |= {symbol.name for symbol in getattr(expression, "free_symbols", ())}
+        unknown = [name for name in unknown if name not in symbols]
+    symbols -= set(others)
+    if not unknown or not symbols:
         return
     wrong = str(unknown[0])
-    near = get_close_matches(wrong[:200], sorted(known), n=1)
-    near = near or [name for name in sorted(known) if wrong.lower().startswith(name.lower())]
-    if near:
-        advice = f"did you mean {shown(near[0], 60)}?"
+    close = get_close_matches(wrong[:200], sorted(symbols), n=1)
+    close = close or [name for name in sorted(symbols) if wrong.lower().startswith(name.lower())]
+    if close:
+        advice = f"did you mean {shown(close[0], 60)}?"
     else:
-        advice = f"leave it out; there are {bare(', '.join(sorted(known)), 120)}"
+        advice = f"leave it out; there are {bare(', '.join(sorted(symbols)), 120)}"
     raise error(f"parameter {shown(wrong, 60)} stands in no expression; {advice}")

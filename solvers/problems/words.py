@@ -77,9 +77,9 @@ def domain_text(low: float, high: float) -> str:
     >>> domain_text(0.0, math.inf), domain_text(-2.2250738585072014e-308, math.nextafter(1.0, 2.0))
     ('(0, inf)', '[0, 1]')
     """
-    least, most = _closed_end(low, math.inf), _closed_end(high, -math.inf)
-    left = f"({low:g}" if least is None else f"[{least:g}"
-    right = f"{high:g})" if most is None else f"{most:g}]"
+    lowest, highest = _closed_end(low, math.inf), _closed_end(high, -math.inf)
+    left = f"({low:g}" if lowest is None else f"[{lowest:g}"
+    right = f"{high:g})" if highest is None else f"{highest:g}]"
     return f"{left}, {right}"
 
 

@@ -17,10 +17,10 @@ from .straightline import RATIONAL, Builder, Program, run
 
 def emit(builder: Builder, expression: Any) -> int:
     """Write an expression's steps; returns the last one. Raises ChainError for functions it does not know."""
-    known = builder.expressions
-    if expression not in known:
-        known[expression] = _emit(builder, expression)
-    return known[expression]
+    places = builder.expressions
+    if expression not in places:
+        places[expression] = _emit(builder, expression)
+    return places[expression]
 
 
 def _emit(builder: Builder, expression: Any) -> int:
@@ -58,8 +58,8 @@ def _emit(builder: Builder, expression: Any) -> int:
         return _WRITTEN_OUT[name](builder, emit(builder, e.args[0]))
     if isinstance(e, sympy.Max | sympy.Min):
         kind = "max" if isinstance(e, sympy.Max) else "min"
-        first, *rest = (emit(builder, a) for a in e.args)
-        for other in rest:
+        first, *terms = (emit(builder, a) for a in e.args)
+        for other in terms:
             first = builder.apply(kind, first, other)
         return first
     if isinstance(e, sympy.Abs):
@@ -137,9 +137,9 @@ def _emit_pieces(builder: Builder, e: Any) -> int:
         raise ChainError(f"{shown(e)} has no value everywhere: end it with (value, True)")
     result = emit(builder, last)
     for value, condition in reversed(pieces):
-        here, holds = emit(builder, value), _emit_condition(builder, condition)
+        piece, holds = emit(builder, value), _emit_condition(builder, condition)
         other = builder.mul(builder.sub(builder.const(1), holds), result)
-        result = builder.add(builder.mul(holds, here), other)
+        result = builder.add(builder.mul(holds, piece), other)
     return result
 
 
@@ -177,12 +177,12 @@ def _emit_condition(builder: Builder, condition: Any) -> int:
 def _emit_sum(builder: Builder, e: sympy.Add) -> int:
     """Positive terms first, then what is taken away, so that 1 - p stays one exact subtraction."""
     if any(t.as_coeff_Mul()[0].is_negative for t in e.args):
-        content, rest = e.primitive()  # SymPy writes (1 - p)/10 as 1/10 - p/10, where rounding would cancel
-        if content != 1 and isinstance(rest, sympy.Add):
-            return builder.mul(emit(builder, content), emit(builder, rest))
-    taken = [t.as_coeff_Mul()[0].is_negative for t in e.args]
-    plus = [t for t, minus in zip(e.args, taken, strict=True) if not minus]
-    minus = [-t for t, minus in zip(e.args, taken, strict=True) if minus]
+        content, reduced = e.primitive()  # SymPy writes (1 - p)/10 as 1/10 - p/10, where rounding would cancel
+        if content != 1 and isinstance(reduced, sympy.Add):
+            return builder.mul(emit(builder, content), emit(builder, reduced))
+    negative = [t.as_coeff_Mul()[0].is_negative for t in e.args]
+    plus = [t for t, minus in zip(e.args, negative, strict=True) if not minus]
+    minus = [-t for t, minus in zip(e.args, negative, strict=True) if minus]
     result = builder.total(emit(builder, t) for t in plus)
     for term in minus:
         result = builder.sub(result, emit(builder, term))
@@ -194,10 +194,10 @@ def rational_functions(program: Program, symbols: Sequence[sympy.Symbol]) -> lis
 
     Raises ChainError for inexact numbers and for functions that are no ratio of polynomials.
     """
-    others = sorted({op.kind for op in program.ops} - RATIONAL)
-    if others:
+    unsupported = sorted({op.kind for op in program.ops} - RATIONAL)
+    if unsupported:
         raise ChainError(
-            f"a closed form is a ratio of polynomials, but the expressions hold {', '.join(others)}: "
+            f"a closed form is a ratio of polynomials, but the expressions hold {', '.join(unsupported)}: "
             "solve it at numbers instead"
         )
     field = sympy.QQ.frac_field(*symbols)

@@ -54,15 +54,15 @@ class Interval:
         low = np.where(crosses | (other.low == 0), 0.0, other.low)
         # By the ends themselves: the inverse of a number close to zero is infinite where a ratio to it is not.
         ratios = (self.low / low, self.low / high, self.high / low, self.high / high)
-        least, most = np.fmin.reduce(ratios), np.fmax.reduce(ratios)
+        lowest, highest = np.fmin.reduce(ratios), np.fmax.reduce(ratios)
         # The infinite over the infinite, which overflow brings about, is anything of its sign.
         for top in (self.low, self.high):
             for bottom in (low, high):
                 lost = np.isinf(top) & np.isinf(bottom)
                 same = np.signbit(top) == np.signbit(bottom)
-                least = np.where(lost, np.fmin(least, np.where(same, 0.0, -np.inf)), least)
-                most = np.where(lost, np.fmax(most, np.where(same, np.inf, 0.0)), most)
-        return Interval(np.where(crosses, -np.inf, least), np.where(crosses, np.inf, most))
+                lowest = np.where(lost, np.fmin(lowest, np.where(same, 0.0, -np.inf)), lowest)
+                highest = np.where(lost, np.fmax(highest, np.where(same, np.inf, 0.0)), highest)
+        return Interval(np.where(crosses, -np.inf, lowest), np.where(crosses, np.inf, highest))
 
     def __pow__(self, other: Interval) -> Interval:
         power = _rising(np.exp)(other * _rising(np.log)(self))

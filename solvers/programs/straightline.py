@@ -189,8 +189,8 @@ class Builder:
         inputs = inputs or {}
         place: list[int] = []
         for op in program.ops:
-            known = op.kind == "input" and op.value in inputs
-            place.append(inputs[op.value] if known else self._replay(op, place))
+            replaced = op.kind == "input" and op.value in inputs
+            place.append(inputs[op.value] if replaced else self._replay(op, place))
         return place
 
     def _replay(self, op: Op, place: Sequence[int]) -> int:
@@ -472,29 +472,29 @@ def _plan(program: Program, values: Mapping[str, float | Array]) -> _Plan:
 
 def _make_plan(program: Program, values: Mapping[str, float | Array]) -> _Plan:
     """Fold what depends on scalars only and reuse scratch rows as soon as their last reader is done."""
-    known: dict[int, float] = {}
+    constants: dict[int, float] = {}
     noted: list[Any] = []
     with np.errstate(all="ignore", under="call", over="call", call=lambda *what: noted.append(what)):
         for i, op in enumerate(program.ops):
             if op.kind == "const":
-                known[i] = _nearest(op.value, noted)
+                constants[i] = _nearest(op.value, noted)
             elif op.kind == "input":
                 if np.ndim(values[op.value]) == 0:
-                    known[i] = float(values[op.value])
-            elif op.a in known and (op.b < 0 or op.b in known):
-                a = np.float64(known[op.a])
-                known[i] = float(_step(op.kind, a, np.float64(known[op.b]) if op.b >= 0 else None))
+                    constants[i] = float(values[op.value])
+            elif op.a in constants and (op.b < 0 or op.b in constants):
+                a = np.float64(constants[op.a])
+                constants[i] = float(_step(op.kind, a, np.float64(constants[op.b]) if op.b >= 0 else None))
     last = {i: len(program.ops) for i in program.outputs}
     for i, op in enumerate(program.ops):
         for j in (op.a, op.b):
-            if j >= 0 and i not in known:
+            if j >= 0 and i not in constants:
                 last[j] = max(i, last.get(j, 0))
     slot: dict[int, int] = {}
     fixed, inputs, steps = [], [], []
     first_row: dict[int, int] = {}
     copies = []
     for row, i in enumerate(program.outputs):
-        if i in known or program.ops[i].kind == "input" or i in first_row:
+        if i in constants or program.ops[i].kind == "input" or i in first_row:
             copies.append((row, i))
         else:
             first_row[i] = row
@@ -502,16 +502,16 @@ def _make_plan(program: Program, values: Mapping[str, float | Array]) -> _Plan:
     for i, op in enumerate(program.ops):
         if i not in last:
             continue
-        if i in known or op.kind == "input" or i in first_row:
+        if i in constants or op.kind == "input" or i in first_row:
             slot[i] = count
             count += 1
-            if i in known:
-                fixed.append((slot[i], known[i]))
+            if i in constants:
+                fixed.append((slot[i], constants[i]))
             elif op.kind == "input":
                 inputs.append((slot[i], op.value))
     scratch_from = count
     for i, op in enumerate(program.ops):
-        if i in known or op.kind in ("input", "const") or i not in last:
+        if i in constants or op.kind in ("input", "const") or i not in last:
             continue
         done = [j for j in {op.a, op.b} if j >= 0 and last[j] == i and slot[j] >= scratch_from]
         free += [slot[j] for j in done]  # a ufunc may write over an operand: each element is read before

@@ -62,8 +62,10 @@ class Extended:
         b = b / 2.0**halvings
         # (m 2**e)**b, the fraction of e b apart, for e b need not be whole.
         shift = self.e * b
-        whole = np.round(shift)
-        power = Extended(self.m**b * 2.0 ** (shift - whole), np.where(np.isfinite(whole), whole, 0).astype(np.int64))
+        rounded = np.round(shift)
+        power = Extended(
+            self.m**b * 2.0 ** (shift - rounded), np.where(np.isfinite(rounded), rounded, 0).astype(np.int64)
+        )
         for _ in range(halvings):
             power = power * power
         return power
@@ -84,8 +86,8 @@ def _aligned(a: Extended, b: Extended) -> tuple[Any, Any, Any]:
     """Both with one exponent, that of the one with the larger exponent unless it is zero."""
     if not _moved(a.e) and not _moved(b.e):
         return a.m, b.m, 0
-    least = -(1 << 40)
-    ea, eb = np.where(a.m == 0, least, a.e), np.where(b.m == 0, least, b.e)
+    lowest = -(1 << 40)
+    ea, eb = np.where(a.m == 0, lowest, a.e), np.where(b.m == 0, lowest, b.e)
     top = np.maximum(np.maximum(ea, eb), -(1 << 39))
     # The larger exponent may belong to the smaller number, by 960 bits at most: both stay inside the range.
     return (

@@ -38,37 +38,37 @@ def resting_points(
     transient, keep : numbers or (size,) arrays
     noise : (states, size) array or number, what the states may be wrong by
     """
-    rest = at_last(system, last, reach, transient + keep)
-    exists = np.isfinite(rest).all(axis=0)
-    rest = np.where(exists, rest, last)
-    size = sizes(rest, reach)
+    equilibria = at_last(system, last, reach, transient + keep)
+    exists = np.isfinite(equilibria).all(axis=0)
+    equilibria = np.where(exists, equilibria, last)
+    size = sizes(equilibria, reach)
     with np.errstate(invalid="ignore", over="ignore"):
-        before, after = (np.abs((x - rest) / size).max(axis=0) for x in (first, last))
+        before, after = (np.abs((x - equilibria) / size).max(axis=0) for x in (first, last))
         slowest = np.where(np.asarray(transient) > 0, (transient / (transient + keep)) ** 0.25, 0.5)
     closer = (after <= NEAR) & (after <= slowest * before)
     if system.delayed:
         closer &= after <= NEAR**2  # what repels is not known here
     else:
-        closer &= ~_repels(system, rest)
-    exact = (np.abs(last - rest) <= noise).all(axis=0)
-    return rest, exists & (closer | (after <= ARRIVED) | exact)
+        closer &= ~_repels(system, equilibria)
+    exact = (np.abs(last - equilibria) <= noise).all(axis=0)
+    return equilibria, exists & (closer | (after <= ARRIVED) | exact)
 
 
 def at_last(system: System, last: Array, reach: Array, end: Array | float) -> Array:
     """(states, size) equilibria near the ends of motions: by Newton's method, or the end itself; NaN where none is."""
-    known = np.isfinite(last).all(axis=0)
-    start, unit = np.where(known, last, 0.0), units(np.where(known, reach, 1.0))
+    finite = np.isfinite(last).all(axis=0)
+    start, unit = np.where(finite, last, 0.0), units(np.where(finite, reach, 1.0))
     still, points = _without_time(system, end), np.arange(last.shape[1])
     timed = still is not system
     times = (end, 0.77 * end) if timed else (0.0,)
-    rest, _ = newton(still, start, points, unit, times=(0.0,))
-    rest[:, ~(np.abs(rest - start) <= 2 * unit).all(axis=0)] = np.nan
+    equilibria, _ = newton(still, start, points, unit, times=(0.0,))
+    equilibria[:, ~(np.abs(equilibria - start) <= 2 * unit).all(axis=0)] = np.nan
     if timed:
-        rest[:, ~rests(system, rest, None, unit, times=times)] = np.nan
-    there = rests(system, start, None, unit, times=times) & ~np.isfinite(rest).all(axis=0)
-    rest[:, there] = start[:, there]
-    rest[:, ~known] = np.nan
-    return rest
+        equilibria[:, ~rests(system, equilibria, None, unit, times=times)] = np.nan
+    there = rests(system, start, None, unit, times=times) & ~np.isfinite(equilibria).all(axis=0)
+    equilibria[:, there] = start[:, there]
+    equilibria[:, ~finite] = np.nan
+    return equilibria
 
 
 def refine(system: System, states: Array) -> Array:
@@ -84,8 +84,8 @@ def units(reach: Array) -> Array:
 
 def sizes(rest: Array, reach: Array) -> Array:
     """(states, size) what distances from an equilibrium are relative to."""
-    own, unit = np.abs(rest), units(reach)
-    return np.where(own > ARRIVED * unit, own, unit)
+    magnitude, unit = np.abs(rest), units(reach)
+    return np.where(magnitude > ARRIVED * unit, magnitude, unit)
 
 
 def _repels(system: System, rest: Array) -> NDArray[np.bool_]:

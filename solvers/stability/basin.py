@@ -147,9 +147,9 @@ def _of_map(system: System, of: str, transient: float | None, keep: float | None
     orbits = map_orbits(system, transient, keep, max_period)
     escaped = orbits.status == Status.OVERFLOW
     first, last = orbits.states[:, :, 0], orbits.states[:, :, -1].copy()
-    rest, resting = resting_points(system, first, last, orbits.reach, orbits.transient, orbits.keep)
+    equilibria, resting = resting_points(system, first, last, orbits.reach, orbits.transient, orbits.keep)
     resting &= orbits.period <= 1
-    last[:, resting] = rest[:, resting]
+    last[:, resting] = equilibria[:, resting]
     row = orbits.states[system.labels.index(of)]
     tail = np.arange(orbits.keep)[None] >= orbits.keep - np.maximum(orbits.period, 1)[:, None]
     low = np.where(tail, row, np.inf).min(axis=1)
@@ -166,8 +166,8 @@ def _of_flow(system: System, settings: FlowSettings) -> _Ends:
     escaped = flows.status == Status.OVERFLOW
     last = flows.last.copy()
     noise = 100 * (settings.rtol * flows.reach + settings.atol)
-    rest, resting = resting_points(system, flows.first, last, flows.reach, flows.transient, flows.keep, noise)
-    last[:, resting] = rest[:, resting]
+    equilibria, resting = resting_points(system, flows.first, last, flows.reach, flows.transient, flows.keep, noise)
+    last[:, resting] = equilibria[:, resting]
     outcome = np.where(resting, EQUILIBRIUM, np.where(flows.attractor == CYCLE, CYCLE, UNDECIDED))
     outcome[escaped] = ESCAPE
     cycle = np.full((3, system.size), np.nan)
@@ -204,8 +204,8 @@ def _variables(system: System, base: System, of: str, ends: _Ends, floor: float)
     data["dead"] = (("state", *grid.dims), dead, {"long_name": "died out", "floor": floor})
     data |= to_variables(base, base.labels, np.moveaxis(points, 0, -1), "equilibrium")
     name = of.partition("[")[0]
-    own, time = problem.units.get(name, "1"), problem.time_units
-    kinds = (("length", time), ("low", own), ("high", own))
+    unit, time = problem.units.get(name, "1"), problem.time_units
+    kinds = (("length", time), ("low", unit), ("high", unit))
     for row, (kind, units) in enumerate(kinds):
         values = np.moveaxis(cycles[:, row], 0, -1).reshape((*base.grid.shape, len(cycles)))
         long_name = f"{kind} of the cycle" if kind == "length" else f"{kind}est {of} of the cycle"

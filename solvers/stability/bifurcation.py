@@ -142,8 +142,8 @@ def _of_map(system: System, orbits: Orbits) -> dict[str, Any]:
 def _of_flow(system: System, of: str, flows: FlowOrbits) -> dict[str, Any]:
     problem, name = system.problem, of.partition("[")[0]
     units, meaning = problem.units.get(name, "1"), problem.meanings.get(name, of)
-    most = max(flows.highs.shape[1], flows.lows.shape[1])
-    highs, lows = (_pad(x, most) for x in (flows.highs, flows.lows))
+    columns = max(flows.highs.shape[1], flows.lows.shape[1])
+    highs, lows = (_pad(x, columns) for x in (flows.highs, flows.lows))
     return {
         "maxima": _variable(system, highs, units, f"maxima of {meaning}", "extremum"),
         "minima": _variable(system, lows, units, f"minima of {meaning}", "extremum"),

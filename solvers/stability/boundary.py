@@ -118,7 +118,7 @@ def _edges(
     values: Array, error: Array, shape: Sequence[int], axes: Sequence[int]
 ) -> tuple[Integers, Integers, Integers]:
     """Nodes inside, nodes outside and dimension of each edge that leaves the region."""
-    known = (np.isfinite(values) & np.isfinite(error)).reshape(shape)
+    measured = (np.isfinite(values) & np.isfinite(error)).reshape(shape)
     within = (values < -error).reshape(shape)
     number = np.arange(values.size, dtype=np.int64).reshape(shape)
     ends = []
@@ -126,7 +126,7 @@ def _edges(
         low, high = (
             tuple(s if d == axis else slice(None) for d in range(len(shape))) for s in (slice(None, -1), slice(1, None))
         )
-        cut = (within[low] != within[high]) & known[low] & known[high]
+        cut = (within[low] != within[high]) & measured[low] & measured[high]
         a, b, first = number[low][cut], number[high][cut], within[low][cut]
         ends.append(np.stack([np.where(first, a, b), np.where(first, b, a), np.full(a.size, axis)]))
     inside, outside, axis_ = np.concatenate(ends, axis=1) if ends else np.empty((3, 0), np.int64)
@@ -147,13 +147,13 @@ def _narrow(
     value, zero = outer.astype(float), np.abs(outer) <= error  # at the right end
     probed = np.zeros(m, bool)
     eps, active = tolerance / 2, np.arange(m)
-    most = int(np.ceil(np.log2(1 / tolerance))) + 1
-    for step in range(2 * most + 4):  # probing may cost a step of its own, hence more than `most`
+    bisections = int(np.ceil(np.log2(1 / tolerance))) + 1
+    for step in range(2 * bisections + 4):  # probing may cost a step of its own, hence more than `most`
         active = active[high[active] - low[active] > tolerance]
         if not active.size:
             break
         a, b = low[active], high[active]
-        x = _itp(a, b, g_low[active], g_high[active], max(eps * 2.0 ** (most - step), eps))
+        x = _itp(a, b, g_low[active], g_high[active], max(eps * 2.0 ** (bisections - step), eps))
         probe = zero[active] & ~probed[active]
         probed[active[probe]] = True
         x[probe] = b[probe] - 0.75 * tolerance

@@ -180,19 +180,19 @@ def _trace(branch: Branch, first: Array, direction: Array, limits: Array, longes
     """From the first point in a direction to a bound, back to the beginning, or as far as it goes."""
     delay = bool(branch.system.delayed) and not isinstance(branch.system.problem, Map)
     count = _SPARE if delay else len(branch.scale) * 64
-    here = node(branch, first, direction, count)
-    nodes, length = [here], longest
+    current = node(branch, first, direction, count)
+    nodes, length = [current], longest
     special: list[Special] = []
     while len(nodes) < points:
         if delay:
-            count = unstable(branch, here.roots) + _SPARE
-        moved = branch.correct(here.u + length * here.tangent, here.tangent)
+            count = unstable(branch, current.roots) + _SPARE
+        moved = branch.correct(current.u + length * current.tangent, current.tangent)
         new, crossed, on_switch = None, [], False
-        if moved is not None and np.linalg.norm(moved[0] - here.u) < 2 * length:
+        if moved is not None and np.linalg.norm(moved[0] - current.u) < 2 * length:
             u = moved[0]
             out = u[-1] < limits[0] or u[-1] > limits[1]
             if out:
-                ended = _onto(branch, here.u, u, limits)
+                ended = _onto(branch, current.u, u, limits)
                 u = ended if ended is not None else u
             on_switch = branch.on_switch(u)
             if out and ended is not None and on_switch:
@@ -203,23 +203,23 @@ def _trace(branch: Branch, first: Array, direction: Array, limits: Array, longes
                     "a switch of the equations",
                 )
             if (not out or ended is not None) and not on_switch:
-                new = node(branch, u, here.tangent, count)
-                crossed = list(between(branch, here, new))
-        if new is None or (length > 1e-4 * longest and not _explained(branch, here, new, crossed)):
+                new = node(branch, u, current.tangent, count)
+                crossed = list(between(branch, current, new))
+        if new is None or (length > 1e-4 * longest and not _explained(branch, current, new, crossed)):
             length *= 0.5
             if length < 1e-7 * longest:
-                where = f"{branch.parameter} = {float(here.u[-1] * branch.scale[-1]):g}"
+                where = f"{branch.parameter} = {float(current.u[-1] * branch.scale[-1]):g}"
                 why = "Newton finds no next point"
                 if on_switch:
                     why = "the equilibrium stays on a switch of the equations; use stability_chart"
                 return _Path(nodes, special, f"lost at {where}: {why}")
             continue
         nodes.append(new)
-        special += sorted(crossed, key=lambda s: float((s.u - here.u) @ here.tangent))
-        here = new
+        special += sorted(crossed, key=lambda s: float((s.u - current.u) @ current.tangent))
+        current = new
         if out:
-            return _Path(nodes, special, f"at {branch.parameter} = {float(here.u[-1] * branch.scale[-1]):g}")
-        home = np.linalg.norm(here.u - first) < length and here.tangent @ nodes[0].tangent > 0.9
+            return _Path(nodes, special, f"at {branch.parameter} = {float(current.u[-1] * branch.scale[-1]):g}")
+        home = np.linalg.norm(current.u - first) < length and current.tangent @ nodes[0].tangent > 0.9
         if len(nodes) > 10 and home:
             return _Path(nodes, special, "closed")
         if moved is not None and moved[1] <= 4:

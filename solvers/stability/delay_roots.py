@@ -100,16 +100,18 @@ def _chunk(base: Array, past: Array, tau: Array, count: int) -> tuple[Array, Arr
     if without.any():
         roots[without], residuals[without] = _undelayed(stack[without, 0], count)
         certain[without] = True
-    rest = np.flatnonzero(finite & ~without)
-    if rest.size:
-        diagonals, works = split(stack[rest])
-        picked = rest[works]
+    pending = np.flatnonzero(finite & ~without)
+    if pending.size:
+        diagonals, works = split(stack[pending])
+        picked = pending[works]
         if picked.size:
-            own, bad, sure = _decoupled(stack[picked], diagonals[works], tau[picked], count)
-            roots[picked], residuals[picked], certain[picked] = own, bad, sure
-        rest = rest[~certain[rest]] if stack.shape[-1] > 1 else rest[:0]
-    if rest.size:
-        roots[rest], residuals[rest], certain[rest] = certified(stack[rest, 0], stack[rest, 1:], tau[rest], count)
+            part_roots, bad, sure = _decoupled(stack[picked], diagonals[works], tau[picked], count)
+            roots[picked], residuals[picked], certain[picked] = part_roots, bad, sure
+        pending = pending[~certain[pending]] if stack.shape[-1] > 1 else pending[:0]
+    if pending.size:
+        roots[pending], residuals[pending], certain[pending] = certified(
+            stack[pending, 0], stack[pending, 1:], tau[pending], count
+        )
     return roots, residuals, certain
 
 
@@ -132,9 +134,9 @@ def _decoupled(stack: Array, diagonals: Array, tau: Array, count: int) -> tuple[
     sure = np.zeros(m, bool)
     if single.any():
         which = np.abs(b[single]).argmax(axis=1)
-        own = np.take_along_axis(b[single], which[:, None], axis=1)[:, 0]
+        lag_slope = np.take_along_axis(b[single], which[:, None], axis=1)[:, 0]
         lag = np.take_along_axis(np.broadcast_to(tau[single][:, :, None], b[single].shape), which[:, None], 1)
-        roots, bad = scalar_roots(a[single].ravel(), own.ravel(), lag.ravel(), count)
+        roots, bad = scalar_roots(a[single].ravel(), lag_slope.ravel(), lag.ravel(), count)
         by_factor[single] = roots.reshape(-1, n, count)
         sure[single] = (np.isnan(roots.real) | (bad <= TOLERANCE)).reshape(-1, n * count).all(axis=1)
         if n == 1:
@@ -449,14 +451,14 @@ def _near_branch_point(log_z: Array, w: Array, k: int) -> Array:
     """W_0 and its partner (k = -1 above the cut and on it, k = 1 below) by their series in p = sqrt(2 (e z + 1))."""
     turned = log_z.imag - 2 * np.pi * np.ceil((log_z.imag - np.pi) / (2 * np.pi))
     distance = 1 + log_z.real + 1j * (turned - np.copysign(np.pi, turned))
-    near = np.abs(distance) < 1e-3
+    at_branch = np.abs(distance) < 1e-3
     if k:
-        near &= (turned > 0) == (k < 0)
-    if not near.any():
+        at_branch &= (turned > 0) == (k < 0)
+    if not at_branch.any():
         return w
-    p = np.sqrt(-2 * np.expm1(distance[near]) + 0j)
+    p = np.sqrt(-2 * np.expm1(distance[at_branch]) + 0j)
     p = p if k == 0 else -p
-    w[near] = -1 + p * (1 + p * (-1 / 3 + p * (11 / 72 + p * (-43 / 540 + p * 769 / 17280))))
+    w[at_branch] = -1 + p * (1 + p * (-1 / 3 + p * (11 / 72 + p * (-43 / 540 + p * 769 / 17280))))
     return w
 
 

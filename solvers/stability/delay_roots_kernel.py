@@ -321,19 +321,19 @@ def _collect(seeds: Array, count: int, d: Delta, tolerance: float, roots: Array,
         if not np.isfinite(z.real) or (real and z.imag < 0.0):
             continue
         z, residual = _polish(z, d)
-        near = _SAME * (abs(z) + 1.0 / d.longest)
-        if real and z.imag != 0.0 and abs(z.imag) <= near:
+        radius = _SAME * (abs(z) + 1.0 / d.longest)
+        if real and z.imag != 0.0 and abs(z.imag) <= radius:
             y, other = _polish(complex(z.real, 0.0), d)
-            if other <= max(10.0 * residual, 1e-15) and abs(y - z) <= near:
+            if other <= max(10.0 * residual, 1e-15) and abs(y - z) <= radius:
                 z, residual = y, other
         if not residual <= tolerance:
             continue
         if real and z.imag != 0.0:
             z = complex(z.real, abs(z.imag))
-            count = _insert(z, residual, count, roots, residuals, near)
-            count = _insert(np.conj(z), residual, count, roots, residuals, near)
+            count = _insert(z, residual, count, roots, residuals, radius)
+            count = _insert(np.conj(z), residual, count, roots, residuals, radius)
         else:
-            count = _insert(z, residual, count, roots, residuals, near)
+            count = _insert(z, residual, count, roots, residuals, radius)
     return count
 
 
@@ -418,9 +418,9 @@ def sweep(
             if right == upto:
                 done = count
             elif right > upto > 0:
-                for near in (3.0 * _SAME, 100.0 * _SAME):
+                for radius in (3.0 * _SAME, 100.0 * _SAME):
                     if done <= 0:
-                        done = _expand(upto, right, d, near, roots, residuals)
+                        done = _expand(upto, right, d, radius, roots, residuals)
         for i in range(max(done, 0), roots.size):
             roots[i], residuals[i] = complex(np.nan, np.nan), np.nan
         if done <= 0:

@@ -87,8 +87,8 @@ def _block(system: System, x: Array, points: Any, width: Array, times: Any) -> t
         settled = usable & ((length <= _DONE) | (length <= 4 * _length(uncertain, unit)))
         short = np.flatnonzero(settled)
         if short.size:
-            near = at[:, short] + step[:, short]
-            settled[short] = rests(system, near, where[short], unit[:, short], times=times)
+            corrected = at[:, short] + step[:, short]
+            settled[short] = rests(system, corrected, where[short], unit[:, short], times=times)
         new = np.where(settled, at + step, _damped(system, at, step, length, inverse, unit, where))
         x[:, alive], error[:, alive] = new, uncertain
         arrived[alive] = settled
@@ -185,20 +185,20 @@ def distinct(x: Array, error: Array, width: Array) -> Array:
     -------
     (n, points, K) array, NaN behind the last
     """
-    left = np.asarray(np.isfinite(x).all(axis=0))
+    candidates = np.asarray(np.isfinite(x).all(axis=0))
     tolerance = np.minimum(_SAME * width + 8 * np.where(np.isfinite(error), error, 0.0), 1e-3 * width)
-    cost = np.where(left, (tolerance / width).max(axis=0), np.inf)
+    cost = np.where(candidates, (tolerance / width).max(axis=0), np.inf)
     columns: list[Array] = []
-    while left.any() and len(columns) < MOST:
-        best = np.where(left, cost, np.inf).argmin(axis=1)
-        any_left = left.any(axis=1)
+    while candidates.any() and len(columns) < MOST:
+        best = np.where(candidates, cost, np.inf).argmin(axis=1)
+        any_left = candidates.any(axis=1)
         pick = np.take_along_axis(x, best[None, :, None], axis=2)
         columns.append(np.where(any_left, pick[..., 0], np.nan))
-        own = np.take_along_axis(tolerance, best[None, :, None], axis=2)
+        best_tolerance = np.take_along_axis(tolerance, best[None, :, None], axis=2)
         with np.errstate(invalid="ignore"):
-            near = (np.abs(x - pick) <= np.maximum(own, tolerance)).all(axis=0)
-        left &= ~near
-        left[np.arange(left.shape[0]), best] = False
+            alike = (np.abs(x - pick) <= np.maximum(best_tolerance, tolerance)).all(axis=0)
+        candidates &= ~alike
+        candidates[np.arange(candidates.shape[0]), best] = False
     if not columns:
         return np.full((*x.shape[:2], 0), np.nan)
     out = np.stack(columns, axis=2)
@@ -226,8 +226,8 @@ def check_search(system: System, starts: int) -> None:
     n, size = len(system.labels), system.size
     what = f"{starts:,} starts at {size:,} points with {n} state{'s' * (n > 1)}"
     step = (1 + n) * system.rhs.arithmetic + 20 * n**3
-    each = _TYPICAL * starts * step + n * starts * min(starts, MOST)
-    check_work(what, size * each, "give fewer points or starts")
+    work = _TYPICAL * starts * step + n * starts * min(starts, MOST)
+    check_work(what, size * work, "give fewer points or starts")
     at_once = 80.0 * n * max(starts, min(LANES, starts * size))
     check_memory(what, at_once + 8.0 * n * size * min(starts, PER_PIECE), "give fewer points or starts")
 
@@ -261,13 +261,13 @@ def search(
             if extra is not None:
                 both = [np.concatenate([a[:, todo], b], axis=2) for a, b in zip((ends, error), extra, strict=True)]
                 again = distinct(both[0], both[1], np.repeat(width[:, todo, :1], both[0].shape[2], axis=2))
-                most = max(part.shape[2], again.shape[2])
-                part, again = _widen(part, most), _widen(again, most)
+                columns = max(part.shape[2], again.shape[2])
+                part, again = _widen(part, columns), _widen(again, columns)
                 part[:, todo] = again
         parts.append(part)
         lines.append(_continua(system, part, points, width[:, :, 0], bounds))
-    most = max(part.shape[2] for part in parts)
-    return np.concatenate([_widen(part, most) for part in parts], axis=1), np.concatenate(lines)
+    columns = max(part.shape[2] for part in parts)
+    return np.concatenate([_widen(part, columns) for part in parts], axis=1), np.concatenate(lines)
 
 
 def _starts(bounds: Array | None, base: Array | None, unit: Array, points: NDArray[np.int64]) -> tuple[Array, Array]:
@@ -385,8 +385,8 @@ def _sign_changes(system: System, x: Array, points: NDArray[np.int64]) -> Array:
         sign = np.sign(below[:, change])
         for _ in range(_HALVINGS if change.size else 0):
             middle = 0.5 * (a + b)
-            left = sign * at_rest_rate(system, middle, lanes[change]) > 0
-            a, b = np.where(left, middle, a), np.where(left, b, middle)
+            before_root = sign * at_rest_rate(system, middle, lanes[change]) > 0
+            a, b = np.where(before_root, middle, a), np.where(before_root, b, middle)
     out = np.full((1, lanes.size), np.nan)
     out[:, change] = 0.5 * (a + b)
     return out.reshape(shape)

@@ -135,32 +135,32 @@ def flow_orbits(system: System, settings: FlowSettings) -> FlowOrbits:
     what = f"motions at {size:,} points"
     check_memory(what, 8.0 * (numbers + 4) * samples, "give fewer samples")  # and the times with their steps
     check_memory(what, 24.0 * size * max(samples // 8, 1), "give fewer points, or fewer samples")  # extrema
-    each = _ORDER**2 * system.rhs.arithmetic, 50.0 * numbers * samples
-    check_motion(what, system, samples / 8, *each)  # before the roots are found that tell more
-    before, kept, own = flow_times(system, settings.transient, settings.keep)
-    short = own.too_short & (settings.transient is None or settings.keep is None)
-    check_motion(what, system, np.minimum(own.likely_steps(before + kept), MAX_STEPS) + samples / 8, *each)
-    orbits = _in_blocks(system, np.arange(size), before, kept, own, short, settings)
+    work = _ORDER**2 * system.rhs.arithmetic, 50.0 * numbers * samples
+    check_motion(what, system, samples / 8, *work)  # before the roots are found that tell more
+    before, recording, time_scales = flow_times(system, settings.transient, settings.keep)
+    short = time_scales.too_short & (settings.transient is None or settings.keep is None)
+    check_motion(what, system, np.minimum(time_scales.likely_steps(before + recording), MAX_STEPS) + samples / 8, *work)
+    orbits = _in_blocks(system, np.arange(size), before, recording, time_scales, short, settings)
     for _ in range(_SHORTER if settings.own_times else 0):
         late = np.flatnonzero(orbits.status == Status.TOO_LONG)
         if not late.size:
             break
         # Nobody asked for these times: what repeats within shorter ones is as good an answer.
         before[late] /= 4
-        kept[late] /= 4
+        recording[late] /= 4
         short[late] = True
-        rest = np.flatnonzero(orbits.status != Status.TOO_LONG)
-        again = _in_blocks(system, late, before, kept, own, short, settings)
-        orbits = _join([_select(orbits, rest), again], [rest, late])
+        valid = np.flatnonzero(orbits.status != Status.TOO_LONG)
+        again = _in_blocks(system, late, before, recording, time_scales, short, settings)
+        orbits = _join([_select(orbits, valid), again], [valid, late])
     for _ in range(_DENSER):
         tight = np.flatnonzero(orbits.crowded)
         settings = replace(settings, samples=4 * settings.samples)
         each_point = float(numbers * settings.samples)
         if not tight.size or each_point > BLOCK_NUMBERS or 50.0 * each_point * tight.size > _DENSER_WORK:
             break
-        again = _in_blocks(system, tight, before, kept, own, short, settings)
-        rest = np.flatnonzero(~orbits.crowded)
-        orbits = _join([_select(orbits, rest), again], [rest, tight])
+        again = _in_blocks(system, tight, before, recording, time_scales, short, settings)
+        valid = np.flatnonzero(~orbits.crowded)
+        orbits = _join([_select(orbits, valid), again], [valid, tight])
     return orbits
 
 
@@ -254,12 +254,12 @@ def _classify(
     spans = np.stack([np.ptp(part, axis=1) for part in np.array_split(filled, 3, axis=1)])
     still = ok & ((spans[2] <= noise) | vanishing(filled, highs, -lows))
     first, last = states[:, :, 0], states[:, :, -1]
-    rest = at_last(system, last, reach, float(times[-1]))
+    equilibria = at_last(system, last, reach, float(times[-1]))
     with np.errstate(invalid="ignore"):
         error = 100 * (rtol * reach + atol)
-        near = np.abs(last - rest) <= NEAR * sizes(rest, reach) + error
-        arrived = (np.abs(last - rest) <= error).all(axis=0)
-    resting = still & near.all(axis=0)
+        close = np.abs(last - equilibria) <= NEAR * sizes(equilibria, reach) + error
+        arrived = (np.abs(last - equilibria) <= error).all(axis=0)
+    resting = still & close.all(axis=0)
     period = repetition(highs, noise + 2 * doubt, spans.max(axis=0), max_period)
     period[still | ~ok] = 0
     cycling = period > 0
@@ -277,7 +277,7 @@ def _classify(
     crowded = ok & ~still & (sparse | (np.maximum(above, below) > CROWDED * spans.max(axis=0)))
     return FlowOrbits(
         highs, lows, attractor, period, duration, np.where(ok, samples[:, -1], np.nan),
-        np.where(attractor == EQUILIBRIUM, _quantity(system, settings.of, rest, float(times[-1])), np.nan),
+        np.where(attractor == EQUILIBRIUM, _quantity(system, settings.of, equilibria, float(times[-1])), np.nan),
         first, last, reach, np.full(len(samples), times[0]), np.full(len(samples), times[-1] - times[0]), status,
         crowded,
     )  # fmt: skip
@@ -312,7 +312,7 @@ def return_times(samples: Array, start: Array, late: Array, cycles: NDArray[np.i
     True
     """
     count = samples.shape[1]
-    found, unsure = late.copy(), np.zeros(late.size)
+    refined, unsure = late.copy(), np.zeros(late.size)
     for row, x in enumerate(samples):
         length = late[row] / cycles[row]
         low = max(int(start[row] - length), 4)
@@ -330,8 +330,8 @@ def return_times(samples: Array, start: Array, late: Array, cycles: NDArray[np.i
         place = low + best
         back = [_meets(x, x[place], place + late[row], half) for half in (6, 5)]
         if abs(back[0] - back[1]) < 1e-3 and abs(back[0] - place - late[row]) < 0.5:
-            found[row], unsure[row] = back[0] - place, abs(back[0] - back[1])
-    return found, unsure
+            refined[row], unsure[row] = back[0] - place, abs(back[0] - back[1])
+    return refined, unsure
 
 
 def _meets(x: Array, value: float, near: float, half: int) -> float:
@@ -399,8 +399,8 @@ def vanishing(samples: Array, highs: Array, lows: Array) -> NDArray[np.bool_]:
 
 def _stack_latest(parts: list[Array]) -> Array:
     """Rows of different lengths below each other, latest in the last column."""
-    most = max(p.shape[1] for p in parts)
-    return np.concatenate([np.pad(p, ((0, 0), (most - p.shape[1], 0)), constant_values=np.nan) for p in parts])
+    columns = max(p.shape[1] for p in parts)
+    return np.concatenate([np.pad(p, ((0, 0), (columns - p.shape[1], 0)), constant_values=np.nan) for p in parts])
 
 
 def maxima(samples: Array) -> tuple[Array, Array, Array]:
@@ -461,10 +461,10 @@ def _maxima(samples: Array) -> tuple[Array, Array, Array, Array]:
         further[rough] -= value[rough]
         np.maximum.at(apart, row[rough], unlike)
     counts = np.bincount(row, minlength=m)
-    most = int(counts.max()) if m else 0
-    values, places, doubt = np.full((m, most), np.nan), np.full((m, most), np.nan), np.zeros(m)
+    columns = int(counts.max()) if m else 0
+    values, places, doubt = np.full((m, columns), np.nan), np.full((m, columns), np.nan), np.zeros(m)
     rank = np.arange(row.size) - np.repeat(np.cumsum(counts) - counts, counts)
-    column = most - counts[row] + rank
+    column = columns - counts[row] + rank
     values[row, column] = value
     places[row, column] = at + 3 + s
     np.maximum.at(doubt, row, np.abs(further))
@@ -536,10 +536,10 @@ def _meet(samples: Array, row: NDArray[np.int64], at: NDArray[np.int64]) -> tupl
     inner = np.flatnonzero((at >= 5) & (at < samples.shape[1] - 5))
     wide, wide_place = corners(samples[row[inner, None], at[inner, None] + np.arange(-5, 6)])
     rise = value[inner] - samples[row[inner], at[inner]]
-    near = np.abs(wide - value[inner]) <= rise / 10  # further corners make the wide ones fail
+    close = np.abs(wide - value[inner]) <= rise / 10  # further corners make the wide ones fail
     unlike = np.zeros(len(at))
-    unlike[inner] = np.where(near, 0.0, np.abs(wide - value[inner]))
-    value[inner], place[inner] = np.where(near, wide, value[inner]), np.where(near, wide_place, place[inner])
+    unlike[inner] = np.where(close, 0.0, np.abs(wide - value[inner]))
+    value[inner], place[inner] = np.where(close, wide, value[inner]), np.where(close, wide_place, place[inner])
     return value, place, unlike
 
 
@@ -559,15 +559,15 @@ def repetition(values: Array, noise: Array, size: Array, max_period: int) -> NDA
     -------
     (m,) int, 0 where there is none
     """
-    m, most = values.shape
+    m, columns = values.shape
     count = np.isfinite(values).sum(axis=1)
-    place = np.arange(most)[None] - (most - count)[:, None]  # from 0 at each row's first
+    place = np.arange(columns)[None] - (columns - count)[:, None]  # from 0 at each row's first
     period = np.zeros(m, np.int64)
-    for p in range(1, min(max_period, most // 4) + 1):
+    for p in range(1, min(max_period, columns // 4) + 1):
         miss = np.abs(values[:, p:] - values[:, :-p])
-        known, late = place[:, :-p] >= 0, place[:, :-p] >= (count[:, None] - p) / 2
-        second = np.where(known & late, miss, 0).max(axis=1)
-        first = np.where(known & ~late, miss, 0).max(axis=1)
+        inside, late = place[:, :-p] >= 0, place[:, :-p] >= (count[:, None] - p) / 2
+        second = np.where(inside & late, miss, 0).max(axis=1)
+        first = np.where(inside & ~late, miss, 0).max(axis=1)
         good = (second <= noise) | ((second <= 0.01 * size) & (second <= first / 2))
         period[(period == 0) & (count >= 4 * p) & good] = p
     return period

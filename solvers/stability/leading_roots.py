@@ -159,9 +159,9 @@ def switched(system: System, groups: list[Sides], count: int | None = 1) -> Swit
         parts.append(Switched(group.index, value, verdict, exact, error, roots, certain))
     width = max(part.roots.shape[2] for part in parts)
     names = ("index", "value", "verdict", "exact", "error", "certain")
-    whole = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+    joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
     together = [padded(p.roots.reshape(-1, p.roots.shape[2]), width).reshape(-1, 2, width) for p in parts]
-    return Switched(roots=np.concatenate(together), **whole)
+    return Switched(roots=np.concatenate(together), **joined)
 
 
 def _two(roots: Array, cone: Array, is_map: bool) -> Array:
@@ -247,27 +247,27 @@ def multipliers(base: Array, past: Array, tau: Array, count: int | None = None) 
     m, n = base.shape[:2]
     acts = (past != 0).any(axis=(2, 3))
     longest = np.where(acts, tau, 0).max(axis=1, initial=0).astype(int)
-    most = n * (1 + (longest.max() if m else 0))
-    if most > _LARGEST:
+    order = n * (1 + (longest.max() if m else 0))
+    if order > _LARGEST:
         raise DynamicsError(
-            f"the map reaches back {longest.max()} steps with {n} states: its companion matrix of {most} rows is too "
+            f"the map reaches back {longest.max()} steps with {n} states: its companion matrix of {order} rows is too "
             f"large, at most {_LARGEST}"
         )
-    roots = np.full((m, most if count is None else max(count, 1)), complex(np.nan, np.nan))
+    roots = np.full((m, order if count is None else max(count, 1)), complex(np.nan, np.nan))
     finite = np.ones(m, bool)
     for back in np.unique(longest):
-        here = np.flatnonzero(longest == back)
+        rows = np.flatnonzero(longest == back)
         size = n * (back + 1)
-        matrix = np.zeros((here.size, size, size))
+        matrix = np.zeros((rows.size, size, size))
         matrix[:, np.arange(n, size), np.arange(size - n)] = 1.0
-        matrix[:, :n, :n] = base[here]
+        matrix[:, :n, :n] = base[rows]
         for k in range(past.shape[1]):
-            for lag in np.unique(tau[here, k][acts[here, k]]).astype(int):
-                at = (tau[here, k] == lag) & acts[here, k]
-                matrix[at, :n, n * lag : n * (lag + 1)] += past[here[at], k]
-        values, finite[here] = _eigenvalues(matrix)
+            for lag in np.unique(tau[rows, k][acts[rows, k]]).astype(int):
+                at = (tau[rows, k] == lag) & acts[rows, k]
+                matrix[at, :n, n * lag : n * (lag + 1)] += past[rows[at], k]
+        values, finite[rows] = _eigenvalues(matrix)
         values = _largest_first(values)[:, : roots.shape[1]]
-        roots[here, : values.shape[1]] = values
+        roots[rows, : values.shape[1]] = values
     return roots, _rounding(roots), finite
 
 

@@ -106,14 +106,14 @@ def lyapunov(
         dynamics = dynamics.starting(start)
     system = compile_system(dynamics)
     check_motion(f"exponents at {system.size:,} points", system, 100.0, 7.0 * (1 + system.rhs.arithmetic))
-    own = None if isinstance(dynamics, Map) else scales(system)
-    count, batches, span, before = _check_lengths(system, own, count, time, transient, batches)
+    time_scales = None if isinstance(dynamics, Map) else scales(system)
+    count, batches, span, before = _check_lengths(system, time_scales, count, time, transient, batches)
     seed, max_steps = whole("seed", seed, 0), whole("max_steps", max_steps, 1, 2**62)
     rtol = real("rtol", rtol, 1e-14, 0.1)
     batch = span / batches
     if isinstance(dynamics, Map):
         batch, before = np.ceil(batch), np.ceil(before)
-    _check_work(system, own, count, before + batch * batches, batches, max_steps)
+    _check_work(system, time_scales, count, before + batch * batches, batches, max_steps)
     sums, status = np.zeros((system.size, batches, count)), np.zeros(system.size, np.uint8)
     times, group = np.unique(np.stack([before, batch]), axis=1, return_inverse=True)
     for g, (early, part) in enumerate(times.T):
@@ -152,9 +152,9 @@ def _rests_on_switch(system: System) -> NDArray[np.bool_]:
     out = np.zeros(system.size, bool)
     if system.equations.switches:
         states = system.start_values()
-        rest = np.flatnonzero(solves(system, states))
-        for group in sides(system, np.ascontiguousarray(states[:, rest]), rest):
-            out[rest[group.index]] = True
+        resting = np.flatnonzero(solves(system, states))
+        for group in sides(system, np.ascontiguousarray(states[:, resting]), resting):
+            out[resting[group.index]] = True
     return out
 
 

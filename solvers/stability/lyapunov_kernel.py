@@ -336,12 +336,12 @@ def _flow_lane(
 ) -> int:  # fmt: skip
     """One flow; without delays each step has its own length, with delays it is h (or a little less)."""
     n, k, K, batches = x0.size, first.shape[0], of.size, sums.shape[0]
-    transient, batch, rtol, most, halt = span
+    transient, batch, rtol, max_steps, halt = span
     longest = _largest(lags)
     delayed = longest > 0.0
     per_batch, nodes = 0, 1
     if delayed:
-        if batch / h * (batches + transient / batch) > most or longest / h + 3 > MAX_NODES:
+        if batch / h * (batches + transient / batch) > max_steps or longest / h + 3 > MAX_NODES:
             return STEPS
         per_batch = math.ceil(batch / h)
         h = batch / per_batch
@@ -364,12 +364,12 @@ def _flow_lane(
     logs[:] = 0.0
     for c in range(k):
         size[c] = _largest(V[:, c].ravel())
-    t, step, taken, rough = 0.0, 0, 0, 0
+    t, step, steps, rough = 0.0, 0, 0, 0
     number = -1 if transient > 0.0 else 0  # batch -1 is the transient
     end = transient if transient > 0.0 else batch
     while number < batches:
-        taken += 1
-        if taken > most or halt[0]:
+        steps += 1
+        if steps > max_steps or halt[0]:
             return STEPS
         h_now = h if delayed else min(h, end - t)
         now = step % nodes
@@ -413,7 +413,7 @@ def _flow_lane(
             if not finite:
                 return OVERFLOW if last_try else RETRY
             rough += error > 1.0 and t > 4 * longest  # not where the beginning makes corners
-            if rough > 4 + taken // 50:  # a few are forgiven: where a switch makes one
+            if rough > 4 + steps // 50:  # a few are forgiven: where a switch makes one
                 return RETRY
         else:
             if not finite and h_now < 1e-14 * (t + batch):
@@ -454,10 +454,10 @@ def exponents(
     for lane in range(begin, stop):
         if span.halt[0]:
             return
-        tape, seen = _at_point(rhs, lane), _at_point(outputs, lane)
+        tape, view = _at_point(rhs, lane), _at_point(outputs, lane)
         delays, x = orbits.lags[:, lane].copy(), orbits.start[:, lane].copy()
         if is_map:
-            status[lane] = _map_lane(tape, seen, of, delays, x, first, span, sums[lane])
+            status[lane] = _map_lane(tape, view, of, delays, x, first, span, sums[lane])
             continue
         h = span.batch
         for s in range(delays.size):
@@ -466,7 +466,7 @@ def exponents(
         code, halved = RETRY, 0
         while code == RETRY:
             sums[lane] = 0.0
-            code = _flow_lane(tape, seen, of, delays, x, first, span, sums[lane], h, halved >= 10)
+            code = _flow_lane(tape, view, of, delays, x, first, span, sums[lane], h, halved >= 10)
             h /= 2
             halved += 1
         status[lane] = code

@@ -59,10 +59,10 @@ def find_cycles(
     size = np.maximum(np.abs(orbit).max(axis=2), np.finfo(float).tiny)
     period = np.zeros(orbit.shape[1], dtype=np.int64)
     multiplier = np.full(orbit.shape[1], np.nan)
-    kept = orbit.shape[2]
+    length = orbit.shape[2]
     autonomous = TIME not in system.rhs.inputs
-    enough = ((transient + 1) / (transient + kept)) ** 0.25
-    for p in range(1, min(max_period, kept // 2) + 1):
+    enough = ((transient + 1) / (transient + length)) ** 0.25
+    for p in range(1, min(max_period, length // 2) + 1):
         open_ = np.flatnonzero((period == 0) & np.isfinite(size).all(axis=0))
         gap = np.abs(orbit[:, open_, -1 - p] - orbit[:, open_, -1]) / size[:, open_]
         open_ = open_[(gap <= NEAR).all(axis=0)]
@@ -77,7 +77,7 @@ def find_cycles(
         s = size[:, open_]
         cycle, jacobian, exact = _newton(system.linearised(points[open_]), orbit[:, open_, -1], p, s)
         radius = np.abs(np.linalg.eigvals(jacobian)).max(axis=1)
-        first, last = (_distance(orbit[:, open_], cycle, s, at, p) for at in (p - 1, kept - 1))
+        first, last = (_distance(orbit[:, open_], cycle, s, at, p) for at in (p - 1, length - 1))
         closer = (last <= EXACT) | (last <= enough * first)
         good = exact & ((radius <= 1 + NEUTRAL) & closer | repeats)
         shortest = _shortest(cycle, s)
@@ -100,8 +100,8 @@ def _newton(at: Linearised, start: Array, p: int, size: Array) -> tuple[Array, A
             small = (np.abs(step) <= EXACT * size).all(axis=0)
             # as in at_rest.rests, for p steps: where one - jacobian has no inverse, a small step says nothing
             terms = size + np.einsum("mij,jm->im", np.abs(jacobian), size)
-            left = np.abs(end - x - _times(one - jacobian, step))
-            closes = small & ~lost & (left <= p * ROUNDING * terms).all(axis=0)
+            remainder = np.abs(end - x - _times(one - jacobian, step))
+            closes = small & ~lost & (remainder <= p * ROUNDING * terms).all(axis=0)
             if (small | lost).all():
                 break
             x = x + step
@@ -125,9 +125,9 @@ def _around(at: Linearised, x: Array, p: int) -> tuple[Array, Array, Array]:
 
 def _distance(orbit: Array, cycle: Array, size: Array, last: int, p: int) -> Array:
     """Largest distance of the p steps up to `last`; the cycle's first point belongs to the orbit's end."""
-    kept = orbit.shape[2]
+    length = orbit.shape[2]
     steps = np.arange(last - p + 1, last + 1)
-    there = np.moveaxis(cycle[(steps - (kept - 1)) % p], 0, -1)
+    there = np.moveaxis(cycle[(steps - (length - 1)) % p], 0, -1)
     gap: Array = (np.abs(orbit[:, :, steps] - there) / size[:, :, None]).max(axis=(0, 2))
     return gap
 
@@ -183,8 +183,8 @@ def map_orbits(system: System, transient: float | None, keep: float | None, max_
     lag = int(system.lag_values().max(initial=0)) if system.delayed else 0
     longest = min(max_period, keep // 2)
     what = f"{counted(transient + keep)} steps of a map at {size:,} points, and cycles of up to {longest:,} steps"
-    each = (transient + keep + NEWTON_STEPS * longest**2 / 2) * (system.rhs.arithmetic + 4 * n * (1 + lag))
-    check_work(what, size * each, "give fewer points, a shorter transient and keep, or a smaller max_period")
+    work = (transient + keep + NEWTON_STEPS * longest**2 / 2) * (system.rhs.arithmetic + 4 * n * (1 + lag))
+    check_work(what, size * work, "give fewer points, a shorter transient and keep, or a smaller max_period")
     check_memory(what, 16.0 * size * keep * n * (1 + lag), "give fewer points, or keep fewer steps")
     states, reach = np.empty((n, size, keep)), np.zeros((n, size))
     period, multiplier = np.zeros(size, np.int64), np.full(size, np.nan)

@@ -131,8 +131,8 @@ def first_stable(system: System, starts: int = 8) -> tuple[Array, NDArray[np.uin
         return np.full(states.shape[:2], np.nan), np.full(system.size, Status.SEARCH_FAILED, np.uint8)
     beyond = margin(system, leading_of_each(system, states)[0])
     stable = beyond < 0
-    least = np.where(np.isnan(beyond), np.inf, beyond).argmin(axis=1)
-    pick = np.where(stable.any(axis=1), stable.argmax(axis=1), least)
+    nearest = np.where(np.isnan(beyond), np.inf, beyond).argmin(axis=1)
+    pick = np.where(stable.any(axis=1), stable.argmax(axis=1), nearest)
     chosen = np.take_along_axis(states, pick[None, :, None], axis=2)[..., 0]
     missing = ~np.isfinite(chosen).all(axis=0)
     return chosen, np.where(missing, Status.SEARCH_FAILED, 0).astype(np.uint8)

@@ -100,8 +100,8 @@ def residual(
         sizes |= dict(zip(system.delayed, doubt, strict=True))
     rate, error, lost = running_error(system.rhs, values, sizes, count)
     if isinstance(system.problem, Map):
-        own = np.abs(states) if size is None else np.maximum(np.abs(states), np.abs(size))
-        rate, error, lost = rate - states, error + own, lost & (states == 0)
+        magnitude = np.abs(states) if size is None else np.maximum(np.abs(states), np.abs(size))
+        rate, error, lost = rate - states, error + magnitude, lost & (states == 0)
     return rate, error, lost
 
 
@@ -186,9 +186,9 @@ def running_error(
             else:
                 a, b = op.a, op.b if op.b >= 0 else op.a
                 v = _value(op, value[a], value[b])
-                own = np.abs(v)
-                e = _error(op.kind, v, own, value[a], value[b], error[a], error[b] if op.b >= 0 else 0.0)
-                small = own < _TINY
+                magnitude = np.abs(v)
+                e = _error(op.kind, v, magnitude, value[a], value[b], error[a], error[b] if op.b >= 0 else 0.0)
+                small = magnitude < _TINY
                 if small.any():
                     gone = _lost(op, small, value[a], value[b], lost[a], lost[b])
             value.append(v)

@@ -157,11 +157,11 @@ def convergence(problem: ODE | DDE | Map | MotionModel, at: At | None = None, *,
     def variable(values: Array, units: str, name: str) -> Any:
         return (grid.dims, grid.unflatten(values), {"units": units, "long_name": name})
 
-    each = {}
+    side_variables = {}
     if side is not None:
         both = grid.unflatten(_exponent(side[:, :, 0], is_map).T)
         attrs = {"units": f"1/{unit}", "long_name": "dominant exponents below and above the switch"}
-        each["root_side"] = (("side", *grid.dims), both, attrs)
+        side_variables["root_side"] = (("side", *grid.dims), both, attrs)
     return as_dataset(
         {
             "root": variable(z, f"1/{unit}", "dominant exponent"),
@@ -170,7 +170,7 @@ def convergence(problem: ODE | DDE | Map | MotionModel, at: At | None = None, *,
             "frequency": variable(z.imag / (2 * np.pi), f"1/{unit}", "cycles of the oscillation per time"),
             "time_constant": variable(constant, unit, "time in which perturbations shrink to 1/e"),
             "settling_time": variable(np.log(100.0) * constant, unit, "time in which perturbations shrink to 1 %"),
-            **each,
+            **side_variables,
             "status": status_variable(grid, status),
         },
         coords=grid.coords,
@@ -201,13 +201,13 @@ def roots_at(
     """
     system, states, status = operating_point(problem, at, *kinds)
     fine = np.flatnonzero(status == 0)
-    here = np.ascontiguousarray(states[:, fine])
+    resting_states = np.ascontiguousarray(states[:, fine])
     width = count or len(states)
     roots = np.full((system.size, width), complex(np.nan, np.nan))
     side = np.full((system.size, 2, width), complex(np.nan, np.nan))
     residuals = np.full(roots.shape, np.nan)
     if fine.size:
-        matrices, groups = linearisation(system, here, fine)
+        matrices, groups = linearisation(system, resting_states, fine)
         leading, bad, certain = linear_roots(system, *matrices, count)
         on = switched(system, groups, count)
         # a side of a switch may reach further back than the others

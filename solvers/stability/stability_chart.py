@@ -174,8 +174,8 @@ def _measure(system: System, states: Array, status: NDArray[Any]) -> _Points:
     block = max(1, min(BLOCK_POINTS, BLOCK_NUMBERS // (n * n * (1 + len(system.delayed)))))
     for low in tracked(range(0, fine.size, block)):
         points = fine[low : low + block]
-        here = np.ascontiguousarray(states[:, points])
-        (base, past, tau), groups = linearisation(system, here, points)
+        resting_states = np.ascontiguousarray(states[:, points])
+        (base, past, tau), groups = linearisation(system, resting_states, points)
         roots, residuals, certain = linear_roots(system, base, past, tau, 1)
         size_ = np.abs(base).sum(axis=2).max(axis=1) + np.abs(past).sum(axis=(1, 3)).max(axis=1, initial=0.0)
         bad = np.maximum(residuals[:, 0], np.finfo(float).eps)
@@ -216,12 +216,12 @@ def _verdicts(system: System, points: _Points) -> dict[str, Any]:
         "flag_values": np.array(list(VERDICTS), dtype=np.int8),
         "flag_meanings": " ".join(VERDICTS.values()),
     }
-    known = np.where(points.exact, value, np.nan)
+    rate = np.where(points.exact, value, np.nan)
     if points.side is not None:
-        known = growth(known)
-    shown = grid.unflatten(known + 1 if is_map else known)
+        rate = growth(rate)
+    values = grid.unflatten(rate + 1 if is_map else rate)
     data: dict[str, Any] = {
-        name: (grid.dims, shown, {"units": units, "long_name": meaning}),
+        name: (grid.dims, values, {"units": units, "long_name": meaning}),
         "verdict": xr.DataArray(grid.unflatten(verdict.astype(np.int8)), grid.coords, grid.dims, "verdict", attrs),
     }
     if points.side is not None:
@@ -262,8 +262,8 @@ def _compare_margin(system: System, margin: xr.DataArray, verdict: xr.DataArray)
 
 def _boundary(system: System, at: At | None, value: Array, error: Array, tolerance: float) -> Boundary:
     grid, varying = system.grid, system.swept
-    known = np.isfinite(value)
-    sign = -1.0 if known.any() and not (value[known] < -error[known]).any() else 1.0
+    finite = np.isfinite(value)
+    sign = -1.0 if finite.any() and not (value[finite] < -error[finite]).any() else 1.0
     axes = list(range(len(grid.shape)))
     if isinstance(system.problem, Map) and system.delayed:
         lags = grid.unflatten(system.lag_values())
@@ -316,18 +316,18 @@ def boundary_of(
     >>> boundary_of(grows, chart)["boundary_epsilon"].values.round(9)
     array([1.])
     """
-    own = as_problem(problem, DDE, ODE, Map)
+    whole_problem = as_problem(problem, DDE, ODE, Map)
     dims, shape = tuple(map(str, chart.verdict.dims)), chart.verdict.shape
-    swept = {k: chart[k] for k in own.parameters if k in chart.coords and chart[k].ndim}
-    fixed = {k: v for k, v in own.parameters.items() if k not in swept}
+    swept = {k: chart[k] for k in whole_problem.parameters if k in chart.coords and chart[k].ndim}
+    fixed = {k: v for k, v in whole_problem.parameters.items() if k not in swept}
     if {d for array in swept.values() for d in array.dims} != set(dims) or any(
         np.asarray(v).ndim for v in fixed.values()
     ):
         return {}
     what = f"the boundary between {chart.verdict.size:,} points"
     check_memory(what, 8.0 * (8 + len(swept)) * chart.verdict.size, "sweep a smaller grid")
-    first = {k: float(np.asarray(own.parameters[k]).ravel()[0]) for k in swept}
-    system, _, _ = operating_point(own.at(**first), at)
+    first = {k: float(np.asarray(whole_problem.parameters[k]).ravel()[0]) for k in swept}
+    system, _, _ = operating_point(whole_problem.at(**first), at)
     if system.grid.dims:  # `at` brings a dimension of its own
         return {}
     values = {k: flat(array, dims, shape) for k, array in swept.items()}
@@ -342,16 +342,16 @@ def _signed(chart: xr.Dataset) -> Array:
     solved = np.isin(chart.status.values.ravel(), (0, Status.ON_SWITCH))
     verdict = np.where(solved, chart.verdict.values.ravel(), 2).astype(float)
     value = (chart.radius - 1 if "radius" in chart else chart.abscissa).values.ravel()
-    kept = np.isfinite(value) & (np.sign(value) == verdict)
-    return np.where(verdict == 2, np.nan, np.where(kept, value, verdict))
+    consistent = np.isfinite(value) & (np.sign(value) == verdict)
+    return np.where(verdict == 2, np.nan, np.where(consistent, value, verdict))
 
 
 def _crossings(problem: Dynamics | MotionModel, system: System, boundary: Boundary) -> dict[str, Any]:
     grid = system.grid
-    own = {k: boundary.at(v) for k, v in system.swept.items() if k in system.problem.parameters}
+    crossing_values = {k: boundary.at(v) for k, v in system.swept.items() if k in system.problem.parameters}
     dims = grid.dims
     data: dict[str, Any] = {}
-    for name, values in own.items():
+    for name, values in crossing_values.items():
         attrs = getattr(grid.coords.get(name), "attrs", {})
         data[f"boundary_{name}"] = ("crossing", values, {**attrs, "long_name": f"{name} on the boundary"})
     data["boundary_axis"] = (
@@ -365,7 +365,11 @@ def _crossings(problem: Dynamics | MotionModel, system: System, boundary: Bounda
     )
     less = "radius less one" if isinstance(system.problem, Map) else "abscissa"
     data["boundary_residual"] = ("crossing", boundary.residual, {"long_name": f"{less} at the crossing"})
-    margin = _margin(problem, {k: xr.DataArray(v, dims=POINT) for k, v in own.items()}) if own else None
+    margin = (
+        _margin(problem, {k: xr.DataArray(v, dims=POINT) for k, v in crossing_values.items()})
+        if crossing_values
+        else None
+    )
     if margin is not None and margin.dims == (POINT,):
         data["boundary_margin"] = ("crossing", margin.values, {"long_name": "margin in closed form there"})
     if len(dims) == 2:

@@ -125,10 +125,10 @@ def _modes(system: System, points: NDArray[np.int64]) -> Array:
         fine = np.flatnonzero(status == 0)
         if not fine.size:
             return none
-        here = np.ascontiguousarray(states[:, fine])
-        roots = np.abs(leading_roots(local, here, fine, 1 if local.delayed else None)[0])
-        now = np.abs(np.linalg.eigvals(np.nan_to_num(local.jacobians(here, fine)[0]))).max(axis=1)
-        vague, lacking = _unknown(local, here, fine)
+        resting_states = np.ascontiguousarray(states[:, fine])
+        roots = np.abs(leading_roots(local, resting_states, fine, 1 if local.delayed else None)[0])
+        now = np.abs(np.linalg.eigvals(np.nan_to_num(local.jacobians(resting_states, fine)[0]))).max(axis=1)
+        vague, lacking = _unknown(local, resting_states, fine)
     except (DynamicsError, DomainError, np.linalg.LinAlgError):
         return none
     times = np.full((3, local.size), np.inf)
@@ -178,10 +178,12 @@ def _at_start(system: System, points: NDArray[np.int64]) -> Array:
 
 def flow_times(system: System, transient: Any, keep: Any) -> tuple[Array, Array, Scales]:
     """(size,) transients and windows of a flow: as they are, or 500 and 200 of its own units."""
-    own = scales(system)
-    before = _TRANSIENT * own.unit if transient is None else np.full(system.size, real("transient", transient, 0))
-    kept = _KEEP * own.unit if keep is None else np.full(system.size, real("keep", keep, 0, above=True))
-    return before, kept, own
+    units_of_time = scales(system)
+    before = (
+        _TRANSIENT * units_of_time.unit if transient is None else np.full(system.size, real("transient", transient, 0))
+    )
+    recording = _KEEP * units_of_time.unit if keep is None else np.full(system.size, real("keep", keep, 0, above=True))
+    return before, recording, units_of_time
 
 
 def map_times(system: System, transient: Any, keep: Any) -> tuple[int, int]:
@@ -200,8 +202,10 @@ def check_motion(what: str, system: System, steps: Array | float, operations: fl
     operations : float, of one step
     samples : float, operations on what is recorded of each
     """
-    each = np.broadcast_to(np.asarray(steps, float), system.size)
-    check_work(what, float(each.sum()) * operations + samples * system.size, "give fewer points, or shorter times")
+    steps_each = np.broadcast_to(np.asarray(steps, float), system.size)
+    check_work(
+        what, float(steps_each.sum()) * operations + samples * system.size, "give fewer points, or shorter times"
+    )
 
 
 def one_or_range(times: Array) -> float | list[float]:

@@ -134,9 +134,9 @@ def cut(
     block = None if block is None else int(block)
     arrays, sizes, coords = span(parameters)
     dims, shape = tuple(sizes), tuple(sizes.values())
-    taken = (_TAKEN | RESERVED) & {*dims, *coords}
-    if taken:
-        raise DomainError(f"a parameter is called {min(taken)!r}, which results use; rename it")
+    reserved = (_TAKEN | RESERVED) & {*dims, *coords}
+    if reserved:
+        raise DomainError(f"a parameter is called {min(reserved)!r}, which results use; rename it")
     points = math.prod(shape)
     if points > most:
         sides = " x ".join(f"{d} {n:,}" for d, n in sizes.items())

@@ -234,10 +234,10 @@ def _variables(contents: Contents) -> dict[str, str]:
 
 
 def _explain_netcdf(path: Path) -> Explanation:
-    opened, whole = open_netcdf(path)
+    opened, complete = open_netcdf(path)
     try:
         with opened as data:
-            return _of_dataset(path, data, whole)
+            return _of_dataset(path, data, complete)
     except StoreError:
         raise
     except Exception as error:

@@ -173,12 +173,12 @@ def _state(value: Any) -> list[Any]:
     """Constructor, arguments, attributes and items from which `copy` would rebuild an object."""
     try:
         of_kind = copyreg.dispatch_table.get(type(value))
-        made: Any = value.__reduce_ex__(4) if of_kind is None else of_kind(value)
-        if isinstance(made, str):  # a global of its module
-            if isinstance(value, np.ufunc) and getattr(np, made, None) is not value:
+        reduced: Any = value.__reduce_ex__(4) if of_kind is None else of_kind(value)
+        if isinstance(reduced, str):  # a global of its module
+            if isinstance(value, np.ufunc) and getattr(np, reduced, None) is not value:
                 raise TypeError("made of a function that cannot be seen")
-            return [made]
-        parts = [part if n < 3 or part is None else list(part) for n, part in enumerate(made)]
+            return [reduced]
+        parts = [part if n < 3 or part is None else list(part) for n, part in enumerate(reduced)]
         if len(parts) > 2 and isinstance(parts[2], dict):
             parts[2] = _attributes(value, parts[2])
         return parts

@@ -236,7 +236,7 @@ def _check_sweep(sweep: dict[str, Any], attrs: Mapping[str, Any]) -> None:
     shape, tile = sides(list(sweep["dims"].values())), sides(sweep["block"])
     names = [*variables, *coords, *labels]
     types = [np.dtype(kind["dtype"]).name for kind in variables.values() if _DTYPE.fullmatch(kind["dtype"])]
-    whole = (
+    valid = (
         all(isinstance(text, str) for text in texts)
         and math.prod(shape) <= MAX_STORED
         and all(side <= n for side, n in zip(tile, shape, strict=True))
@@ -250,7 +250,7 @@ def _check_sweep(sweep: dict[str, Any], attrs: Mapping[str, Any]) -> None:
         and all(_are_dims(part["dims"]) for part in (*variables.values(), *coords.values()))
         and all(isinstance(part["attrs"], dict) for part in (*variables.values(), *coords.values()))
     )
-    if not whole:
+    if not valid:
         raise ValueError
 
 

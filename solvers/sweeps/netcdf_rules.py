@@ -54,7 +54,7 @@ def check_netcdf(path: Path) -> bool:
         Not an ordinary file, not NetCDF, or not whole; links, storage outside of the file, types or filters that no
         result of this package has; more bytes, once unpacked, than one request may hold.
     """
-    whole = _check_seal(path)
+    complete = _check_seal(path)
     try:
         import h5py  # type: ignore[import-untyped]
 
@@ -64,7 +64,7 @@ def check_netcdf(path: Path) -> bool:
         raise
     except Exception as error:  # whatever HDF5 raises on what is not its own
         raise not_whole(path, brief(error)) from None
-    return whole
+    return complete
 
 
 def not_whole(path: Path, why: str) -> StoreError:
@@ -89,8 +89,8 @@ def _check_seal(path: Path) -> bool:
             raise StoreError(
                 f"{path} is not a whole NetCDF file but a folder, a device or a pipe; give another name"
             ) from None
-        said = text.startswith(str(path)) and "whole" in text
-        raise (error if said else not_whole(path, brief(error))) from None
+        ours = text.startswith(str(path)) and "whole" in text
+        raise (error if ours else not_whole(path, brief(error))) from None
     if not begun:
         raise not_whole(path, "it is empty")
     line = _SEAL.fullmatch(behind)
@@ -161,8 +161,8 @@ def _check_attributes(path: Path, entry: Any, size: int) -> None:
         attribute = h5py.h5a.open(entry.id, name.encode())
         count = math.prod(attribute.shape)
         text = h5py.check_string_dtype(attribute.dtype)
-        each = size if text is not None and text.length is None and count > 1 else attribute.dtype.itemsize
-        if count * each > (_MOST_TEXT if text is not None else _MOST_ATTRIBUTE):
+        item_size = size if text is not None and text.length is None and count > 1 else attribute.dtype.itemsize
+        if count * item_size > (_MOST_TEXT if text is not None else _MOST_ATTRIBUTE):
             raise _refused(path, entry.name, "with an attribute that is too large")
 
 

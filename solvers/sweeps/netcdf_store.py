@@ -38,11 +38,11 @@ class NetCdfFile:
 
     def __init__(self, path: Path, blocks: Blocks, header: Header, retry: bool) -> None:
         self.path, self.layout, self.done = path, Layout(), np.ones(blocks.count, dtype=bool)
-        data, whole = open_netcdf(path)
+        data, complete = open_netcdf(path)
         with data:
             attrs = {str(k): v for k, v in data.attrs.items()}
             check_same(path, attrs, header, lambda: _parameters(path, data))
-        if not whole:
+        if not complete:
             raise changed(path)
         if retry and "failure_point" in load_netcdf(path):
             raise StoreError(f"{path} is complete and stays as it is; sweep to another name to try again")
@@ -133,25 +133,25 @@ def _gone(path: Path) -> Path:
 
 def open_netcdf(path: Path) -> tuple[xr.Dataset, bool]:
     """A NetCDF file, lazily, and whether it holds a hash of its bytes. Raises StoreError if it cannot be read."""
-    whole = check_netcdf(path)
+    complete = check_netcdf(path)
     try:
-        return xr.open_dataset(path, engine="h5netcdf", decode_times=False, phony_dims="access"), whole
+        return xr.open_dataset(path, engine="h5netcdf", decode_times=False, phony_dims="access"), complete
     except Exception as error:
         raise not_whole(path, brief(error)) from None
 
 
 def read_netcdf_attributes(path: Path) -> tuple[dict[str, Any], bool]:
     """Attributes of a NetCDF file, and whether it holds a hash of its bytes. Raises StoreError if it cannot be read."""
-    data, whole = open_netcdf(path)
+    data, complete = open_netcdf(path)
     with data:
-        return {str(k): v for k, v in data.attrs.items()}, whole
+        return {str(k): v for k, v in data.attrs.items()}, complete
 
 
 def load_netcdf(path: Path) -> xr.Dataset:
     """A sweep's file as a whole. Raises StoreError if it was changed since it was written."""
-    data, whole = open_netcdf(path)
+    data, complete = open_netcdf(path)
     with data:
-        if not whole:
+        if not complete:
             raise changed(path)
         try:
             return data.load()

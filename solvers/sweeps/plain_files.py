@@ -90,12 +90,12 @@ def pieces(path: Path, size: int | None = None, most: int | None = None, follow:
             raise StoreError(f"{_name(path)} has {there:,} bytes, {size:,} are expected; restore it")
         if most is not None and there > most:
             raise StoreError(f"{_name(path)} has {there:,} bytes, at most {most:,} are allowed; give another name")
-        left = there
-        while left:
-            piece = os.read(handle, min(left, _PIECE))
+        remaining = there
+        while remaining:
+            piece = os.read(handle, min(remaining, _PIECE))
             if not piece:
                 raise StoreError(f"{_name(path)} was cut short while it was read; try again")
-            left -= len(piece)
+            remaining -= len(piece)
             yield piece
     except OSError as error:
         raise StoreError(f"cannot read {_name(path)}: {error.strerror or error}") from None

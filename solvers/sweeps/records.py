@@ -88,7 +88,7 @@ def read_block(path: Path, seal: str, key: str, names: frozenset[str], points: i
         codes = {int(k): v for k, v in content["codes"].items()}
         reasons, chunks = content["reasons"], content["chunks"]
         runs = [run for text in reasons.values() for run in text]
-        whole = (
+        valid = (
             content["block"] == key
             and all(0 <= k < 255 and type(v) is int and v > 0 for k, v in codes.items())
             and sum(codes.values()) == points
@@ -96,8 +96,8 @@ def read_block(path: Path, seal: str, key: str, names: frozenset[str], points: i
             and chunks.keys() == names
         )
     except (KeyError, TypeError, ValueError, AttributeError):
-        whole = False
-    if not whole:
+        valid = False
+    if not valid:
         raise StoreError(f"{path} is damaged: it is no record of the block {key}; restore it or give another name")
     return BlockRecord(codes, reasons, chunks)
 
@@ -116,8 +116,8 @@ def skeleton(path: Path, contents: Contents) -> dict[str, Any]:
 def _hash_of_all(path: Path, name: str, array: Array) -> str:
     """Hash of an array that is one chunk."""
     key = chunk_key((0,) * len(array.shape))
-    most = MAX_TEXT if array.dtype is None else None
-    return hash_chunk(FIRST, name, key, pieces(path / name / key, array.chunk_size, most))
+    max_bytes = MAX_TEXT if array.dtype is None else None
+    return hash_chunk(FIRST, name, key, pieces(path / name / key, array.chunk_size, max_bytes))
 
 
 def check_skeleton(path: Path, contents: Contents) -> str:
@@ -218,10 +218,10 @@ def is_complete(path: Path, contents: Contents, seal: str) -> bool:
 def read_array(path: Path, name: str, array: Array) -> Any:
     """Values of an array that is one chunk: numbers, or text as an array of strings. Raises StoreError."""
     file = path / name / chunk_key((0,) * len(array.shape))
-    most = MAX_TEXT if array.chunk_size is None else array.chunk_size
+    max_bytes = MAX_TEXT if array.chunk_size is None else array.chunk_size
     if array.chunk_size is not None:
-        check_size(f"the values of {name} in {path}", 2 * most, "read them in parts with xarray.open_zarr")
-    content = b"".join(pieces(file, size=array.chunk_size, most=most))
+        check_size(f"the values of {name} in {path}", 2 * max_bytes, "read them in parts with xarray.open_zarr")
+    content = b"".join(pieces(file, size=array.chunk_size, most=max_bytes))
     if array.dtype is not None:
         return np.frombuffer(content[:-4], array.dtype).reshape(array.shape)
     try:
@@ -234,14 +234,14 @@ def ends(path: Path, name: str, array: Array) -> tuple[Any, Any]:
     """Least and largest number of an array that is one chunk, however large it is. Raises StoreError."""
     file = path / name / chunk_key((0,) * len(array.shape))
     assert array.dtype is not None
-    least, largest, left = None, None, (array.chunk_size or 0) - 4
+    smallest, largest, remaining = None, None, (array.chunk_size or 0) - 4
     for piece in pieces(file, size=array.chunk_size):
-        values = np.frombuffer(piece[: max(0, left)], array.dtype)
-        left -= len(piece)
+        values = np.frombuffer(piece[: max(0, remaining)], array.dtype)
+        remaining -= len(piece)
         if values.size:
-            least = values.min() if least is None else np.minimum(least, values.min())
+            smallest = values.min() if smallest is None else np.minimum(smallest, values.min())
             largest = values.max() if largest is None else np.maximum(largest, values.max())
-    return least, largest
+    return smallest, largest
 
 
 def _texts(content: bytes) -> Iterator[str]:

@@ -136,8 +136,8 @@ def parameters_of(path: Path, contents: Contents) -> dict[str, str]:
         if array.dtype is not None and len(words) == size > 0:
             text = _listed(words)
         elif is_range:
-            least, largest = ends(path, name, array)
-            text = f"{least:g} to {largest:g}, {size:,} values"
+            smallest, largest = ends(path, name, array)
+            text = f"{smallest:g} to {largest:g}, {size:,} values"
         elif array.shape:
             text = f"{size:,} labels"
         else:

@@ -233,8 +233,8 @@ def _outcomes(
     pending: dict[Future[Outcome], int] = {}
     try:
         while True:
-            kept = sum(bool(outcome.arrays) for outcome in early.values())
-            for number in islice(todo, max(0 if pending else 1, limit - len(pending) - kept)):
+            stored = sum(bool(outcome.arrays) for outcome in early.values())
+            for number in islice(todo, max(0 if pending else 1, limit - len(pending) - stored)):
                 values = blocks.values(number)
                 pending[executor.submit(run_block, work, values, _size(blocks, number))] = number
             if not pending:

@@ -64,14 +64,14 @@ class ProblemWork:
         """Solve the problem at the points of a block."""
         size = len(next(iter(block.values()))) if block else 1
         points = {k: xr.DataArray(v, dims="point") for k, v in block.items()}
-        own = {k: points[k] for k, v in self._own.items() if np.ndim(v)}
+        block_values = {k: points[k] for k, v in self._own.items() if np.ndim(v)}
         if _is_problem(self.problem):
-            here: Any = self.problem.at(**own)
+            problem: Any = self.problem.at(**block_values)
             if self._starts:
-                here = here.starting({label: points[f"start_{label}"] for label in self._starts})
+                problem = problem.starting({label: points[f"start_{label}"] for label in self._starts})
         else:
-            here = dataclasses.replace(self.problem, **own)
-        result = self.solver(here, **self.settings)
+            problem = dataclasses.replace(self.problem, **block_values)
+        result = self.solver(problem, **self.settings)
         if isinstance(result, xr.DataArray):
             result = result.to_dataset(name=result.name or name_of(self.solver).rpartition(".")[2])
         if not isinstance(result, xr.Dataset):
@@ -136,9 +136,9 @@ def _per_flow(name: str, value: Any) -> bool:
     if "flow" not in dims:
         return False
     if len(dims) > 1:
-        others = ", ".join(str(d) for d in dims if d != "flow")
+        more_dims = ", ".join(str(d) for d in dims if d != "flow")
         raise DomainError(
-            f"{name} varies over {others} beside flow; sweep fields that are the same for all flows, "
+            f"{name} varies over {more_dims} beside flow; sweep fields that are the same for all flows, "
             "or sweep the problem that the model makes"
         )
     return True

@@ -156,9 +156,9 @@ class ZarrStore:
         data: xr.Dataset = xr.open_zarr(self.path, chunks=None, **options)
         texts = [n for n, v in data.variables.items() if v.dtype.kind not in "biufc"]
         data = data.assign({n: (data[n].dims, np.array(data[n].values.tolist()), data[n].attrs) for n in texts})
-        own = [*self.layout.variables, "status"]
-        beside = (str(n) for n in data.data_vars if n not in own)
-        return data[[*own, *(n for n in beside if beside_points(n))]]
+        ours = [*self.layout.variables, "status"]
+        beside = (str(n) for n in data.data_vars if n not in ours)
+        return data[[*ours, *(n for n in beside if beside_points(n))]]
 
     def close(self) -> None:
         """Let another process write."""

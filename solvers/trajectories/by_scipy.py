@@ -155,6 +155,6 @@ def is_stiff(system: System, points: NDArray[np.intp], ends: Array) -> NDArray[n
         if not fast.any() or np.linalg.cond(vectors) > 1e12:
             continue
         share = np.linalg.solve(vectors, slopes[:, i].astype(complex))
-        left = abs((vectors[:, fast] * (share[fast] / values[fast])).sum(axis=1))
-        out[i] = bool((left <= AT_REST * abs(states[:, i])).all())
+        remainder = abs((vectors[:, fast] * (share[fast] / values[fast])).sum(axis=1))
+        out[i] = bool((remainder <= AT_REST * abs(states[:, i])).all())
     return out

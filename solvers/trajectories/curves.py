@@ -63,9 +63,9 @@ class Curves:
         out = np.empty((len(program.outputs), t.size))
         some = max(1, BATCH // max(1, len(program.ops)))
         for low in range(0, t.size, some):
-            here = slice(low, low + some)
-            values = {k: v[points[here]] for k, v in self.fixed.items()} | {TIME: t[here]}
-            out[:, here] = self.system.evaluate(program, values, points[here])
+            chunk = slice(low, low + some)
+            values = {k: v[points[chunk]] for k, v in self.fixed.items()} | {TIME: t[chunk]}
+            out[:, chunk] = self.system.evaluate(program, values, points[chunk])
         return out
 
     def within(self, low: Array, high: Array, points: Index, program: Program) -> tuple[Array, Array]:
@@ -149,8 +149,8 @@ def breaks(curves: Curves, points: Index, low: Array, high: Array) -> tuple[Inde
     first = np.zeros(points.max() + 1, np.int64)
     first[points] = np.arange(points.size)
     begin, end = low[first[place]], high[first[place]]
-    near = 1e-13 * (end - begin)
-    inside = (times > begin + near) & (times < end - near)
+    margin = 1e-13 * (end - begin)
+    inside = (times > begin + margin) & (times < end - margin)
     return place[inside], times[inside]
 
 
@@ -200,14 +200,14 @@ def probes(curves: Curves, points: Index, low: Array, high: Array, most: int) ->
     """
     program, slope = curves.program, differentiate(curves.program, TIME)
     largest = np.zeros((len(program.outputs), int(points.max()) + 1))
-    each = int(np.clip(64 * np.unique(points).size // points.size, 2, 64))
-    edges = low[:, None] + (high - low)[:, None] * np.linspace(0, 1, each + 1)
-    p, a, b = np.repeat(points, each), edges[:, :-1].ravel(), edges[:, 1:].ravel()
+    cells = int(np.clip(64 * np.unique(points).size // points.size, 2, 64))
+    edges = low[:, None] + (high - low)[:, None] * np.linspace(0, 1, cells + 1)
+    p, a, b = np.repeat(points, cells), edges[:, :-1].ravel(), edges[:, 1:].ravel()
     where: list[Index] = []
     when: list[Array] = []
     sharp: list[Index] = []
     budget = np.full(largest.shape[1], most)
-    whole, ends = np.bincount(points, high - low), np.union1d(low, high)
+    spans, ends = np.bincount(points, high - low), np.union1d(low, high)
     for side in (low, high):
         sharp.append(points[~np.isfinite(curves.at(side, points)).all(axis=0)])
     for _ in range(60):
@@ -216,12 +216,12 @@ def probes(curves: Curves, points: Index, low: Array, high: Array, most: int) ->
         unclear = np.zeros(p.size, bool)
         some = max(1, BATCH // (2 * (len(program.ops) + len(slope.ops))))
         for begin in range(0, p.size, some):
-            here = slice(begin, begin + some)
-            unclear[here] = _unclear(curves, slope, p[here], a[here], b[here], whole, ends, largest)
+            chunk = slice(begin, begin + some)
+            unclear[chunk] = _unclear(curves, slope, p[chunk], a[chunk], b[chunk], spans, ends, largest)
         where.append(np.tile(p, PLACES.size))
         when.append((a + (b - a) * PLACES).ravel())
         np.subtract.at(budget, p, 1)
-        long = b - a > SHORTEST * whole[p]
+        long = b - a > SHORTEST * spans[p]
         sharp.append(p[unclear & ~long])
         again = unclear & (budget[p] > 0) & long
         p, a, b = _halves(p[again], a[again], b[again])
@@ -316,7 +316,7 @@ def resolve(
     where, when, exact = where[order_of], when[order_of], exact[:, order_of]
     done: list[tuple[Any, ...]] = []
     count = np.bincount(points, minlength=largest.shape[1])
-    whole, ends = np.bincount(points, high - low), np.union1d(low, high)
+    spans, ends = np.bincount(points, high - low), np.union1d(low, high)
     slope = differentiate(curves.program, TIME)
     while p.size:
         ranks = np.lexsort((a, p))
@@ -346,12 +346,12 @@ def resolve(
                 error = np.abs(_clenshaw(series[:, :, c], x) - exact[:, inside]) / allowed[:, c]
                 np.maximum.at(missed, c, 0.1 * error.max(axis=0))
             missed = np.where(half > 0, missed, 0.0)
-            small = half <= SHORTEST * whole[p]
+            small = half <= SHORTEST * spans[p]
             # Probes show one place of many that are alike: a span that polynomials seem to follow must hide none.
             some = np.flatnonzero(seems & ~small)
             if some.size and not polynomial:
                 hides = _hides(
-                    curves, slope, p[some], a[some], b[some], whole, ends, samples[:, :, some],
+                    curves, slope, p[some], a[some], b[some], spans, ends, samples[:, :, some],
                     curves.at(middle[some], p[some]), largest,
                 )  # fmt: skip
                 missed[some[hides]] = np.inf

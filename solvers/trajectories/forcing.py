@@ -48,9 +48,9 @@ def stops(system: System, end: float, order: int, rtol: float, longest: float = 
         return np.empty((0, 1))
     curves = Curves(system, program, {})
     size = system.size if curves.varies else 1
-    most = max(LEAST_SPANS, MAX_SPANS // size)
+    max_spans = max(LEAST_SPANS, MAX_SPANS // size)
     pieces = [
-        _stops(curves, np.arange(i, min(i + BLOCK, size)), end, order, rtol, most, longest)
+        _stops(curves, np.arange(i, min(i + BLOCK, size)), end, order, rtol, max_spans, longest)
         for i in range(0, size, BLOCK)
     ]
     out = np.full((max(piece.shape[0] for piece in pieces), size), np.inf)
@@ -74,9 +74,9 @@ def _stops(
     cells = resolve(curves, p, begins, ends, order, 0.0, max(0.1 * rtol, 1e-13), most)
     if cells.cut.any() and longest >= end:
         point = curves.system.grid.point(int(cells.points[cells.cut][0]))
-        here = f", here at {shown(point)}" if point else ""
+        place = f", here at {shown(point)}" if point else ""
         raise DynamicsError(
-            f"what time drives changes at too many places in [0, {end:g}] to look at them all{here}: "
+            f"what time drives changes at too many places in [0, {end:g}] to look at them all{place}: "
             f"more than {most:,} spans; give a max_step shorter than the narrowest change, or end earlier"
         )
     inner = ~np.isin(cells.low, begins)  # where the functions themselves break, the kernel's switches find the place

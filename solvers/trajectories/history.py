@@ -155,15 +155,15 @@ def _powers(series: Array, low: Array, high: Array) -> Array:
 def _arranged(p: Any, low: Array, high: Array, powers: Array, hard: Any, longest: Array) -> Past:
     """Pieces point by point, their ends aligned: a point that has fewer begins with empty ones."""
     count = np.bincount(p, minlength=longest.size)
-    most, (names, terms, _) = int(count.max()), powers.shape
+    pieces, (names, terms, _) = int(count.max()), powers.shape
     check_memory(
-        f"histories of {longest.size:,} points in {most:,} pieces", 16.0 * names * most * terms * longest.size,
+        f"histories of {longest.size:,} points in {pieces:,} pieces", 16.0 * names * pieces * terms * longest.size,
         "take fewer points at a time, or a smoother history",
     )  # fmt: skip
-    row = np.arange(p.size) - np.cumsum(count)[p] + most
-    coefficients = np.zeros((names, most, terms, longest.size))
-    edges = np.tile(-longest, (most + 1, 1))
-    levels = np.full((most, longest.size), SOFT)
+    row = np.arange(p.size) - np.cumsum(count)[p] + pieces
+    coefficients = np.zeros((names, pieces, terms, longest.size))
+    edges = np.tile(-longest, (pieces + 1, 1))
+    levels = np.full((pieces, longest.size), SOFT)
     for k in range(terms):
         coefficients[:, row, k, p] = powers[:, k]
     edges[row + 1, p] = high

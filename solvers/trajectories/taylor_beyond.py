@@ -104,9 +104,9 @@ def _beyond_numbers(lanes: Any, lane: Any) -> Any:
     sizes, nothing, inputs, fixed = of.sizes(lanes), of.nothing(lanes), of.inputs(lanes), of.fixed(lanes)
     states, rhs, followed, order = of.states(lanes), of.rhs(lanes), of.followed(lanes), lanes.order
     slots = T.shape[0]
-    least = 2.0 ** (-900.0 / order)
-    scale = min(max(of.stride(lanes)[lane], least), 2.0 ** (600.0 / order))
-    while scale >= least:
+    smallest = 2.0 ** (-900.0 / order)
+    scale = min(max(of.stride(lanes)[lane], smallest), 2.0 ** (600.0 / order))
+    while scale >= smallest:
         for s in range(slots):
             nothing[s] = False
             power = 1.0

@@ -96,9 +96,9 @@ def _differences(lanes: Any, places: Any) -> None:
         for i in range(n + watched.shape[0]):
             s = states[i] if i < n else watched[i - n]
             series_at(value, slope, T.ctypes.data + s * slot, at, order)
-            shown, theirs = (rhs[i], 1) if i < n else (s, 2)
+            derivative, theirs = (rhs[i], 1) if i < n else (s, 2)
             for lane in range(LANES):
-                apart = abs(V[shown, 0, lane] - rows[theirs, lane])
+                apart = abs(V[derivative, 0, lane] - rows[theirs, lane])
                 work[APART, i, lane] = apart if not apart <= work[APART, i, lane] else work[APART, i, lane]
                 work[SLOPE, i, lane] = max(work[SLOPE, i, lane], abs(rows[1, lane]))
 

@@ -76,8 +76,8 @@ def products(tape: Tape, order: int) -> int:
     """Row products that writing a tape out takes: a measure of compile time."""
     heavy = {opcodes.MUL: 1, opcodes.DIV: 1, opcodes.EXP: 1, opcodes.LOG: 1, opcodes.POW: 2}
     heavy |= dict.fromkeys(opcodes.WITH_SLOPE, 1)
-    each = sum(heavy.get(int(kind), 0) for kind in tape.code2[:, 0])
-    return (each * (order + 1) // 2 + len(tape.code2)) * (order + 1)
+    products_per_order = sum(heavy.get(int(kind), 0) for kind in tape.code2[:, 0])
+    return (products_per_order * (order + 1) // 2 + len(tape.code2)) * (order + 1)
 
 
 def native_code(tape: Tape, order: int, last: int) -> dict[str, int]:
@@ -162,8 +162,8 @@ def _write(w: _Writer, operation: tuple[int, ...], k: int, lags: Any) -> None:
     elif kind == opcodes.DIVC:
         w.put(c, k, w.b.fdiv(w.row(a, k), w.row(b, 0)))
     elif kind == opcodes.DIV:
-        rest = w.b.fsub(w.row(a, k), w.convolve(b, c, 1, k, k))
-        w.put(c, k, w.b.fdiv(rest, w.row(b, 0)))
+        difference = w.b.fsub(w.row(a, k), w.convolve(b, c, 1, k, k))
+        w.put(c, k, w.b.fdiv(difference, w.row(b, 0)))
     elif kind == opcodes.LAG:
         address = w.b.add(lags, ir.Constant(_WORD, b * opcodes.ROW))
         lag = w.b.load(w.b.inttoptr(address, _VECTOR.as_pointer()), align=8)

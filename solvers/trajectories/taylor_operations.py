@@ -146,11 +146,11 @@ def horner_pass(typing: Any, row: Any, shift: Any, top: Any, bottom: Any) -> Any
         builder.store(builder.load(_pointer(builder, at), align=8), above)
         with cgutils.for_range(builder, builder.sub(top, bottom)) as loop:
             j = builder.sub(builder.sub(top, loop.index), ir.Constant(top.type, 1))
-            here = _pointer(builder, builder.add(row, builder.mul(j, step)))
+            cell = _pointer(builder, builder.add(row, builder.mul(j, step)))
             product = builder.fmul(by, builder.load(above), flags=("contract",))
-            value = builder.fadd(builder.load(here, align=8), product, flags=("contract",))
+            value = builder.fadd(builder.load(cell, align=8), product, flags=("contract",))
             builder.store(value, above)
-            builder.store(value, here, align=8)
+            builder.store(value, cell, align=8)
         return context.get_dummy_value()
 
     return types.void(*[types.intp] * 4), generate
@@ -198,11 +198,11 @@ def count_apart(
             share = builder.insert_element(share, args[9], ir.Constant(ir.IntType(32), i))
         apart = builder.fmul(builder.call(positive, [builder.fsub(x, y)]), by)
         scale = builder.fadd(builder.call(positive, [size]), builder.fmul(at, builder.call(positive, [slope])))
-        near = builder.fcmp_ordered("<=", apart, builder.fadd(floor, builder.fmul(share, scale)))
+        agrees = builder.fcmp_ordered("<=", apart, builder.fadd(floor, builder.fmul(share, scale)))
         full = builder.fcmp_unordered("!=", top, ir.Constant(_VECTOR, [0.0] * LANES))
         counted = builder.load(_pointer(builder, args[0]), align=8)
         more = builder.fadd(counted, ir.Constant(_VECTOR, [1.0] * LANES))
-        builder.store(builder.select(builder.and_(near, full), counted, more), _pointer(builder, args[0]), align=8)
+        builder.store(builder.select(builder.and_(agrees, full), counted, more), _pointer(builder, args[0]), align=8)
         return context.get_dummy_value()
 
     return types.void(*[types.intp] * 8, types.float64, types.float64), generate

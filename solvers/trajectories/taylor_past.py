@@ -138,9 +138,9 @@ def _read_past(lanes: Any, lane: Any, d: Any) -> None:
         of.now(lanes)[lane],
     )
     s = now - lag
-    near = 1e-13 * max(1.0, abs(now))
+    slack = 1e-13 * max(1.0, abs(now))
     at = pointer[d, lane]
-    while at < newest[lane] and begins[(at + 1) & mask, lane] <= s + near:
+    while at < newest[lane] and begins[(at + 1) & mask, lane] <= s + slack:
         at += 1
     pointer[d, lane] = at
     p = at & mask
@@ -155,9 +155,9 @@ def _read_past(lanes: Any, lane: Any, d: Any) -> None:
             at, p, since = at + 1, q, -ahead
     _copy_piece(lanes, lane, d, p)
     reach_back[lane] = min(reach_back[lane], behind[p, lane] + since)
-    if abs(since) > near:
+    if abs(since) > slack:
         shift[lane] = since
-    _note_reach(lanes, lane, at, lag, since, near)
+    _note_reach(lanes, lane, at, lag, since, slack)
 
 
 @inner

@@ -45,9 +45,9 @@ def _log2(x: Any) -> Any:
 @inner
 def _exp2(y: Any) -> Any:
     """2^y to a few thousandths."""
-    whole = math.floor(y)
-    part = y - whole
-    return _from_bits((int(whole) + 1023) << 52) * (1.0 + part * (0.6565 + 0.3435 * part))
+    exponent = math.floor(y)
+    part = y - exponent
+    return _from_bits((int(exponent) + 1023) << 52) * (1.0 + part * (0.6565 + 0.3435 * part))
 
 
 @inner

@@ -72,15 +72,15 @@ def _first_negative(b: Any, stack: Any, order: Any) -> Any:
             return low
         if width < 1e-15 or depth + 2 >= stack.shape[0]:
             return low + width
-        left = depth + 1  # the right half replaces its parent, the left half comes first
+        child = depth + 1  # the right half replaces its parent, the left half comes first
         for k in range(order + 1):
-            stack[left, k] = stack[depth, 0]
+            stack[child, k] = stack[depth, 0]
             for j in range(order - k):
                 stack[depth, j] = 0.5 * (stack[depth, j] + stack[depth, j + 1])
         # the triangle's last column, read upwards, is what the array now holds
-        lows[left], widths[left] = low, 0.5 * width
+        lows[child], widths[child] = low, 0.5 * width
         lows[depth], widths[depth] = low + 0.5 * width, 0.5 * width
-        depth = left
+        depth = child
     return 2.0
 
 

@@ -118,8 +118,8 @@ def _private_folder() -> Path:
     try:
         folder.mkdir(mode=0o700)
     except FileExistsError:
-        held = folder.lstat()
-        if not stat.S_ISDIR(held.st_mode) or held.st_uid != user or held.st_mode & 0o077:
+        status = folder.lstat()
+        if not stat.S_ISDIR(status.st_mode) or status.st_uid != user or status.st_mode & 0o077:
             folder = Path(tempfile.mkdtemp(prefix="tcpdynamics-"))
     logging.getLogger("tcpdynamics").warning(
         "tcpdynamics: compiled code is kept in %s, since neither the installation nor a cache folder of yours can "

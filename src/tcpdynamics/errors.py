@@ -281,8 +281,10 @@ def suggestion(word: str, names: Iterable[str]) -> str:
     >>> suggestion("xyz", ["logistic"])
     ''
     """
-    known = list(names)
-    close = [name for name in known if name.lower() == word.lower()] or get_close_matches(word[:MAX_NAME], known, 1)
+    candidates = list(names)
+    close = [name for name in candidates if name.lower() == word.lower()] or get_close_matches(
+        word[:MAX_NAME], candidates, 1
+    )
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 

@@ -126,10 +126,10 @@ def _watch(reading: int) -> None:
 
 def _signs_of_all() -> set[str]:
     """What keeps the process from hearing an interrupt: only the main thread's imports, but compilers in any."""
-    own, main = threading.get_ident(), threading.main_thread().ident
+    current, main = threading.get_ident(), threading.main_thread().ident
     signs: set[str] = set()
     for thread, frame in sys._current_frames().items():
-        if thread != own:
+        if thread != current:
             signs |= _signs(frame) - (set() if thread == main else {"imports"})
     return signs
 

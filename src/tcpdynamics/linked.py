@@ -73,7 +73,7 @@ def linked(**options: Any) -> Callable[[_F], _F]:
     """
     if config.DISABLE_JIT:
         return lambda function: function
-    made: Callable[[_F], _F] = njit(
+    compiled: Callable[[_F], _F] = njit(
         no_cpython_wrapper=True, no_cfunc_wrapper=True, pipeline_class=_OnlyTyped, **options
     )
-    return made
+    return compiled

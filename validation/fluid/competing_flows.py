@@ -85,13 +85,13 @@ class Crowd:
             for i, N in enumerate(now)
         }
         delayed = {o.name: Delayed(N.name, delay) for o, N in zip(old, now, strict=True)}
-        rest = K * (1 - g + g / n) if self.queue else K / (1 + (n - 1) * g)
-        point = dict.fromkeys([N.name for N in now], rest)
+        equilibrium = K * (1 - g + g / n) if self.queue else K / (1 + (n - 1) * g)
+        point = dict.fromkeys([N.name for N in now], equilibrium)
         if self.queue:
             over = copies * sympy.Add(*now) / (1 + q / K) - K
             rhs["q"] = sympy.Piecewise((over, q > 0), (sympy.Max(over, 0), True))
             delayed["q_d"] = Delayed("q", delay)
-            point["q"] = n * rest - K
+            point["q"] = n * equilibrium - K
         return DDE(
             rhs=rhs,
             delayed=delayed,

@@ -238,14 +238,14 @@ class _Link:
         self.leaving = leaving
 
     def burst(self, i: int, amount: float) -> None:
-        kept = min(amount, self.room - self.queue)
+        accepted = min(amount, self.room - self.queue)
         self.sent += amount
         self.flight[i] += amount
-        if kept < amount:
-            self.lost += amount - kept
-            self.plan(self.now + 1.0, "lost", i, amount - kept)
-        self.queue += kept
-        self.join(kept, tuple(float(j == i) for j in self.groups))
+        if accepted < amount:
+            self.lost += amount - accepted
+            self.plan(self.now + 1.0, "lost", i, amount - accepted)
+        self.queue += accepted
+        self.join(accepted, tuple(float(j == i) for j in self.groups))
 
     def join(self, amount: float, mix: tuple[float, ...]) -> None:
         """Packets at the end of the queue; those of the same mix are one chunk."""

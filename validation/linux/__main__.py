@@ -34,15 +34,15 @@ def main(words: list[str] | None = None) -> int:
     making.add_argument("--source", type=Path, help="a tree, a .tar.xz or a .deb; default: the newest below /usr/src")
     making.add_argument("--jobs", type=int, default=1, help="compilers at a time")
     commands.add_parser("where", help="say which kernels are made, and in which folders")
-    given = parser.parse_args(words)
-    if given.command == "where":
+    arguments = parser.parse_args(words)
+    if arguments.command == "where":
         for folder in kernels():
             print(f"Linux {manifest(folder)['version']}: {folder}")
         if not kernels():
             print(absent(), file=sys.stderr)
         return 0
     try:
-        folder = build(given.source, max(1, given.jobs), Progress())
+        folder = build(arguments.source, max(1, arguments.jobs), Progress())
     except TcpDynamicsError as error:
         print(f"\nError: {error}", file=sys.stderr)
         return 2

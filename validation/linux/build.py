@@ -94,23 +94,23 @@ def build(source: Path | None = None, jobs: int = 1, tell: Tell = lambda what, s
         if (folder / "manifest.json").exists():
             tell(f"Linux {version} is made", 1.0)
             return folder
-        made = work / "build"
-        missing = _configure(tree, made, tell)
-        _make(tree, made, jobs, tell)
-        _finish(made, folder, version, missing)
+        objects = work / "build"
+        missing = _configure(tree, objects, tell)
+        _make(tree, objects, jobs, tell)
+        _finish(objects, folder, version, missing)
         shutil.rmtree(work)
     tell(f"Linux {version} is made", 1.0)
     return folder
 
 
 def _newest() -> Path:
-    found = sorted(SOURCES.glob("linux-source-*.tar.xz"), key=lambda p: [int(n) for n in re.findall(r"\d+", p.name)])
-    if not found:
+    archives = sorted(SOURCES.glob("linux-source-*.tar.xz"), key=lambda p: [int(n) for n in re.findall(r"\d+", p.name)])
+    if not archives:
         raise LinuxError(
             "there is no source of Linux below /usr/src; install Debian's package linux-source, or give --source with "
             "a tree, a .tar.xz or a .deb"
         )
-    return found[-1]
+    return archives[-1]
 
 
 def _check_tools(source: Path) -> None:
@@ -123,8 +123,8 @@ def _check_tools(source: Path) -> None:
 
 def _name(source: Path) -> str:
     """What tells one source from another, without reading it all."""
-    seen = source.stat()
-    text = f"{source} {seen.st_size} {0 if source.is_dir() else seen.st_mtime_ns}"
+    status = source.stat()
+    text = f"{source} {status.st_size} {0 if source.is_dir() else status.st_mtime_ns}"
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -190,7 +190,7 @@ def _configure(tree: Path, made: Path, tell: Tell) -> list[str]:
     """Set the options; those that this version does not have."""
     tell("options", 0.02)
     made.mkdir(exist_ok=True)
-    asked = re.findall(r"^CONFIG_(\w+)=[y\d]", OPTIONS.read_text(), re.MULTILINE)
+    options = re.findall(r"^CONFIG_(\w+)=[y\d]", OPTIONS.read_text(), re.MULTILINE)
     stamp = made / "configured"
     ticks = TICKS.format(re.findall(r"^CONFIG_HZ=(\d+)", OPTIONS.read_text(), re.MULTILINE)[0])
     kconfig = (tree / "Kconfig").read_text()
@@ -204,7 +204,7 @@ def _configure(tree: Path, made: Path, tell: Tell) -> list[str]:
     got = set(re.findall(r"^CONFIG_(\w+)=", (made / ".config").read_text(), re.MULTILINE))
     if ticks.split()[-1] not in re.findall(r"(?m)^CONFIG_HZ=(\d+)", (made / ".config").read_text()):
         raise LinuxError("this source of Linux does not let the ticks of its clock be set; take another")
-    missing = [name for name in asked if name not in got]
+    missing = [name for name in options if name not in got]
     lacking = [name for name in NEEDED if name in missing]
     if lacking:
         raise LinuxError(f"this source of Linux has no {', '.join(lacking)}; take a newer one")
@@ -262,8 +262,8 @@ def _call(command: list[str], what: str, hear: Callable[[str], None] = lambda li
         process.wait()
         raise
     if status:
-        said = " | ".join(line for line in last if line)[-900:]
-        raise LinuxError(f"{what} Linux failed with status {status}; it said: ...{said}")
+        output = " | ".join(line for line in last if line)[-900:]
+        raise LinuxError(f"{what} Linux failed with status {status}; it said: ...{output}")
 
 
 def _finish(made: Path, folder: Path, version: str, missing: list[str]) -> None:

@@ -178,9 +178,9 @@ def _data(packets: np.ndarray, made: LinuxPlan, origin: int, initial: np.ndarray
     byte = _in_stream(packets, within, flow, begins)
     segment = np.where(syn, 0, (byte - 1) // payload + 1)
     keys = _keys(flow, route, packets["id"], within)
-    seen = Packets(_time(packets, origin), flow, segment)
+    sent = Packets(_time(packets, origin), flow, segment)
     size = packets["total"].astype(np.int64) + ETHERNET
-    return Data(seen, route, byte, np.where(syn, 0, _length(packets)), size, keys)
+    return Data(sent, route, byte, np.where(syn, 0, _length(packets)), size, keys)
 
 
 def _unwrapped(sequence: np.ndarray, line: np.ndarray) -> np.ndarray:
@@ -230,10 +230,10 @@ def _until(packets: Packets, end: float) -> Packets:
 
 def _transit(sends: Data, receives: Data) -> np.ndarray:
     """Time [s] that each packet received took, NaN where its sending was not captured."""
-    taken = np.full(len(receives.keys), np.nan)
+    transit = np.full(len(receives.keys), np.nan)
     _, at_sends, at_receives = np.intersect1d(sends.keys, receives.keys, return_indices=True)
-    taken[at_receives] = receives.packets.time[at_receives] - sends.packets.time[at_sends]
-    return taken
+    transit[at_receives] = receives.packets.time[at_receives] - sends.packets.time[at_sends]
+    return transit
 
 
 def _new_bytes(data: Data) -> np.ndarray:
@@ -264,9 +264,9 @@ def _finishes(acks: np.ndarray, made: LinuxPlan, origin: int, initial: np.ndarra
     route = _route(acks["target"])
     byte = _unwrapped(acks["ack"].astype(np.int64) - initial[flow, route], flow * ROUTES + route)
     if "options" in (acks.dtype.names or ()):
-        told, there = multipath.acknowledged(acks["options"], begins[flow])
+        acknowledged, there = multipath.acknowledged(acks["options"], begins[flow])
         several = np.array([f.multipath for f in made.flows])[flow]
-        byte = np.where(several, np.where(there, told, 0), byte)
+        byte = np.where(several, np.where(there, acknowledged, 0), byte)
     done = byte >= last[flow]
     np.minimum.at(finish, flow[done], _time(acks[done], origin))
     return finish

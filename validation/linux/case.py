@@ -99,9 +99,9 @@ def wire_time(made: LinuxPlan, i: int) -> float:
     if made.wires[i].link is None or link.rate is None:
         return 0.0
     largest = max(f.packet_size for f in made.flows)
-    held = link.buffer_bytes or (math.inf if link.buffer is None else link.buffer * largest)
+    queued = link.buffer_bytes or (math.inf if link.buffer is None else link.buffer * largest)
     windows = sum(f.window[1] * f.packet_size for f in made.flows) + len(made.flows) * HEADERS
-    time = 8 * min(held, windows) / link.rate
+    time = 8 * min(queued, windows) / link.rate
     if time > MOST_EMPTYING:
         raise ScenarioError(
             f"links.buffer: what waits at the end may take {time:,.0f} s to leave, and Linux as judge waits at most "
@@ -174,8 +174,8 @@ def _by_netlink(made: LinuxPlan) -> Iterator[dict[str, Any]]:
         for line in wire.lines:
             if _is_for_guest(line):
                 words = line.split(": ")[-1]
-                told = {"kind": dualpi2.KIND, "parent": 0x10000, "handle": 0x100000}
-                yield told | {"space": wire.source, "device": f"d{i}", "options": dualpi2.options(words).hex()}
+                message = {"kind": dualpi2.KIND, "parent": 0x10000, "handle": 0x100000}
+                yield message | {"space": wire.source, "device": f"d{i}", "options": dualpi2.options(words).hex()}
 
 
 def _is_for_guest(line: str) -> bool:
@@ -209,7 +209,7 @@ def _add_flow(lines: dict[str, list[str]], made: LinuxPlan, f: LinuxFlow) -> Non
             lines[made.wires[i].source].append(f"route add {source}/32 dev {_devices(made, i)[0]}")
         lines[first].append(f"route add {source}/32 dev {into}")
     if f.multipath:
-        most = len(f.routes) - 1
+        subflows = len(f.routes) - 1
         for host in (a, b):
-            lines[host].append(f"mptcp limits set subflows {most} add_addr_accepted {most}")
+            lines[host].append(f"mptcp limits set subflows {subflows} add_addr_accepted {subflows}")
         lines[b] += [f"mptcp endpoint add {way.addresses[1]} signal" for way in f.routes[1:]]

@@ -76,13 +76,13 @@ def options(words: str, key: str = "disciplines") -> bytes:
     >>> options("dualpi2 limit 100 target 15ms").hex()
     '080001006400000008000300983a0000'
     """
-    first, *left = words.split()
+    first, *remaining = words.split()
     if first != KIND:
         raise ScenarioError(f"{key}: {shown(first)} is not {KIND}")
     values: dict[int, bytes] = {}
-    while left:
-        word = left.pop(0)
-        number, value = _attribute(word, left, key)
+    while remaining:
+        word = remaining.pop(0)
+        number, value = _attribute(word, remaining, key)
         if number in values:
             raise ScenarioError(f"{key}: {KIND} is told {word} twice, or its contrary; say it once")
         values[number] = value
@@ -97,17 +97,17 @@ def _attribute(word: str, left: list[str], key: str) -> tuple[int, bytes]:
         number, value = ALONE[word]
         return number, struct.pack("B", value)
     if word not in WITH_VALUE:
-        known = ", ".join((*WITH_VALUE, *ALONE))
-        raise ScenarioError(f"{key}: {KIND} has no word {shown(word)} here; known are {known}")
+        words = ", ".join((*WITH_VALUE, *ALONE))
+        raise ScenarioError(f"{key}: {KIND} has no word {shown(word)} here; known are {words}")
     if not left:
         raise ScenarioError(f"{key}: {KIND} needs a value after {word}")
     text = left.pop(0)
     packets = word == "step_thresh" and re.fullmatch(r"\d+p", text)
-    number, layout, least, most, read = IN_PACKETS if packets else WITH_VALUE[word]
+    number, layout, low, high, read = IN_PACKETS if packets else WITH_VALUE[word]
     try:
-        whole = round(read(text))
+        steps = round(read(text))
     except (ValueError, OverflowError, ScenarioError):
         raise ScenarioError(f"{key}: {KIND} cannot read {word} {shown(text)}; times have units, such as 15ms") from None
-    if not least <= whole <= most:
-        raise ScenarioError(f"{key}: {KIND} takes {word} from {least} to {most} of its steps, got {text}")
-    return number, struct.pack(layout, whole)
+    if not low <= steps <= high:
+        raise ScenarioError(f"{key}: {KIND} takes {word} from {low} to {high} of its steps, got {text}")
+    return number, struct.pack(layout, steps)

@@ -386,26 +386,26 @@ class Endpoints:
         takes, in parts of 256.
         """
         size = flow["payload"]
-        held = struct.unpack("I", fcntl.ioctl(one, FIONREAD, bytes(4)))[0]
-        if size <= 536 or held < size:
+        waiting = struct.unpack("I", fcntl.ioctl(one, FIONREAD, bytes(4)))[0]
+        if size <= 536 or waiting < size:
             return
-        taken = struct.unpack_from("I", one.getsockopt(socket.SOL_SOCKET, SO_MEMINFO, 64))[0]
-        memory = taken // (held // size)
+        charged = struct.unpack_from("I", one.getsockopt(socket.SOL_SOCKET, SO_MEMINFO, 64))[0]
+        memory = charged // (waiting // size)
         buffer = -(-flow["window"] * 256 // (256 * size // memory))
         one.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, (buffer + 1) // 2)
 
     def counters(self) -> list[Any]:
         """Of each flow and each of its routes: timeouts, retransmissions; nothing of those that have not begun."""
-        found: list[Any] = [[] for _ in self.case["flows"]]
+        by_flow: list[Any] = [[] for _ in self.case["flows"]]
         for i, one in self.of_flow.items():
             routes = self.case["flows"][i]["routes"]
             if routes == 1:
-                found[i] = [counts(one.getsockopt(socket.IPPROTO_TCP, TCP_INFO, 512))]
+                by_flow[i] = [counts(one.getsockopt(socket.IPPROTO_TCP, TCP_INFO, 512))]
             else:
-                told = map(counts, of_subflows(one, MPTCP_TCPINFO, 256))
-                known = dict(zip(routes_there(one), told, strict=True))
-                found[i] = [known.get(n, [0, 0]) for n in range(routes)]
-        return found
+                subflow_counts = map(counts, of_subflows(one, MPTCP_TCPINFO, 256))
+                by_route = dict(zip(routes_there(one), subflow_counts, strict=True))
+                by_flow[i] = [by_route.get(n, [0, 0]) for n in range(routes)]
+        return by_flow
 
     def unplug(self) -> None:
         """From now on no sender's packet leaves it."""
@@ -440,18 +440,18 @@ SINK = bytearray(1 << 20)
 
 def until(ends: Endpoints, moment: int) -> None:
     """Serve until a time [ns]. Polls may last a thousandth longer than asked: they end early, then others."""
-    while (left := moment - time.time_ns()) > 0:
-        if left > 3_000_000:
-            ends.serve((left * 99 // 100_000_000 - 1) / 1000)
+    while (remaining := moment - time.time_ns()) > 0:
+        if remaining > 3_000_000:
+            ends.serve((remaining * 99 // 100_000_000 - 1) / 1000)
         else:
-            select.select([ends.poll], [], [], left / 1e9)
+            select.select([ends.poll], [], [], remaining / 1e9)
             ends.serve(0)
 
 
 def run(case: Any, ends: Endpoints) -> dict[str, Any]:
     """Run all flows; what is told beside the packets."""
     origin = (time.time_ns() // 1_000_000_000 + case["settle"]) * 1_000_000_000
-    told: dict[str, Any] = {"origin": origin}
+    report: dict[str, Any] = {"origin": origin}
     events = list(moments(case))
     heapq.heapify(events)
     while events:
@@ -462,14 +462,14 @@ def run(case: Any, ends: Endpoints) -> dict[str, Any]:
         elif what == "stop":
             ends.stop(i)
         elif what == "end":
-            told[what] = ends.counters()
+            report[what] = ends.counters()
             ends.unplug()
         elif what == "warm":
-            told[what] = ends.counters()
+            report[what] = ends.counters()
     for capture in ends.captures.values():
         capture.read(last=True)
-    told["lost"] = sum(capture.lost() for capture in ends.captures.values())
-    return told
+    report["lost"] = sum(capture.lost() for capture in ends.captures.values())
+    return report
 
 
 def moments(case: Any) -> Iterator[tuple[int, str, int]]:
@@ -486,7 +486,7 @@ def moments(case: Any) -> Iterator[tuple[int, str, int]]:
 
 def statistics(case: Any, spaces: dict[str, int]) -> list[str]:
     """What each queue says of itself."""
-    found = []
+    texts = []
     ours = {(one["space"], one["device"]) for one in case["disciplines"]}
     for space, device in case["queues"]:
         command = [case["tc"], "-n", space, "-s", "-d", "qdisc", "show", "dev", device]
@@ -494,17 +494,17 @@ def statistics(case: Any, spaces: dict[str, int]) -> list[str]:
         if (space, device) in ours:
             enter(spaces, space)
             text += of_dualpi2(device)
-        found.append(text)
-    return found
+        texts.append(text)
+    return texts
 
 
 def of_dualpi2(device: str) -> str:
     """The numbers of a DualPI2, with the kernel's names: `tc` says nothing of what it does not know."""
     index = socket.if_nametoindex(device)
     for answer in netlink(RTM_GETQDISC, NLM_F_REQUEST | NLM_F_DUMP, struct.pack("BxxxiIII", 0, index, 0, 0, 0)):
-        told = dict(attributes(answer[20:]))
-        if struct.unpack_from("i", answer, 4)[0] == index and told[TCA_KIND] == b"dualpi2\0":
-            numbers = struct.unpack_from("8Ii3I", told[TCA_XSTATS])
+        answers = dict(attributes(answer[20:]))
+        if struct.unpack_from("i", answer, 4)[0] == index and answers[TCA_KIND] == b"dualpi2\0":
+            numbers = struct.unpack_from("8Ii3I", answers[TCA_XSTATS])
             return "  " + " ".join(f"{name} {n}" for name, n in zip(DUALPI2, numbers, strict=True)) + "\n"
     return ""
 
@@ -525,11 +525,11 @@ def main() -> None:
     try:
         case = begin(os.path.dirname(os.path.realpath(sys.argv[0])))
         spaces = make_network(case)
-        told = run(case, Endpoints(case, spaces))
-        told["kernel"] = os.uname().release
-        told["statistics"] = statistics(case, spaces)
+        report = run(case, Endpoints(case, spaces))
+        report["kernel"] = os.uname().release
+        report["statistics"] = statistics(case, spaces)
         with open(f"{HERE}/told.part", "w") as file:
-            json.dump(told, file)
+            json.dump(report, file)
         os.rename(f"{HERE}/told.part", f"{HERE}/told.json")
     except BaseException as error:
         say(f"guest: {type(error).__name__}: {error}")

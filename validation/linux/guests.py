@@ -128,8 +128,8 @@ def boot(
         "LD_PRELOAD": str(kernel / "randomness.so"),
     }  # fmt: skip
     # The kernel takes its command line for randomness too, so no name that changes may stand in it.
-    said = folder / "said"
-    with said.open("wb") as messages:
+    console = folder / "said"
+    with console.open("wb") as messages:
         process = subprocess.Popen(
             ["/bin/sh", "-c", STARTER, "sh", str(folder), str(LARGEST_FILE + 2048 * memory), *command],
             cwd=folder,
@@ -146,21 +146,21 @@ def boot(
     if stop.is_set():
         raise LinuxError("the guest was stopped")
     if late:
-        raise LinuxError(f"Linux took longer than {timeout:g} s; shorten duration, or raise timeout{_last(said)}")
+        raise LinuxError(f"Linux took longer than {timeout:g} s; shorten duration, or raise timeout{_last(console)}")
     if not (folder / "told.json").exists():
-        if refused := _refused(said):
+        if refused := _refused(console):
             raise LinuxError(f"Linux cannot make this network: {refused}; look at disciplines, and at the links")
-        raise LinuxError(f"Linux ended with status {process.returncode} and without a result{_last(said)}")
+        raise LinuxError(f"Linux ended with status {process.returncode} and without a result{_last(console)}")
 
 
 def _refused(said: Path) -> str:
     """What `ip` or `tc` said in the guest to what they were told, in a line; "" if it was not they who failed."""
-    found = re.search(
+    refusal = re.search(
         r"guest: RuntimeError: ((?:ip|tc) in .*?)(?=Command failed|Traceback|$)",
         said.read_text("utf-8", "replace"),
         re.DOTALL,
     )
-    return " ".join(found[1].split()) if found else ""
+    return " ".join(refusal[1].split()) if refusal else ""
 
 
 def _wait(process: subprocess.Popen[bytes], timeout: float, stop: threading.Event) -> bool:
@@ -172,10 +172,10 @@ def _wait(process: subprocess.Popen[bytes], timeout: float, stop: threading.Even
         done.set()
 
     threading.Thread(target=watch, daemon=True).start()
-    left = timeout
-    while not done.wait(min(left, 0.2)) and not stop.is_set():
-        left -= 0.2
-        if left <= 0:
+    remaining = timeout
+    while not done.wait(min(remaining, 0.2)) and not stop.is_set():
+        remaining -= 0.2
+        if remaining <= 0:
             return False
     return True
 

@@ -35,31 +35,31 @@ def fingerprint(source: str) -> str:
 
 def kernels() -> list[Path]:
     """Folders of the kernels that are built with today's options, the newest version last."""
-    given = os.environ.get(FOLDER)
-    found = [Path(given)] if given else sorted(cache().glob("*/"))
-    return sorted((path for path in found if _complete(path)), key=lambda path: _order(manifest(path)["version"]))
+    folder = os.environ.get(FOLDER)
+    folders = [Path(folder)] if folder else sorted(cache().glob("*/"))
+    return sorted((path for path in folders if _complete(path)), key=lambda path: _order(manifest(path)["version"]))
 
 
 def absent() -> str:
     """That there is no kernel, and where one was looked for."""
-    given = os.environ.get(FOLDER)
-    if given:
-        return f"{FOLDER} names {given}, which holds no kernel that was made with today's options"
+    folder = os.environ.get(FOLDER)
+    if folder:
+        return f"{FOLDER} names {folder}, which holds no kernel that was made with today's options"
     return f"no kernel is made in {cache()}"
 
 
 def _complete(folder: Path) -> bool:
     try:
-        told = manifest(folder)
-        return (folder / "linux").is_file() and told["fingerprint"] == fingerprint(told["version"])
+        facts = manifest(folder)
+        return (folder / "linux").is_file() and facts["fingerprint"] == fingerprint(facts["version"])
     except (OSError, ValueError, KeyError):
         return False
 
 
 def manifest(folder: Path) -> dict[str, Any]:
     """What a kernel was built of."""
-    found: dict[str, Any] = json.loads((folder / "manifest.json").read_text())
-    return found
+    facts: dict[str, Any] = json.loads((folder / "manifest.json").read_text())
+    return facts
 
 
 def _order(version: str) -> list[int]:

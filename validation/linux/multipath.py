@@ -71,8 +71,8 @@ def _signals(options: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     padded = np.pad(options, ((0, 0), (0, 4)))
     for _ in range(width):
         kind, length = padded[rows, at], padded[rows, at + 1].astype(np.int64)
-        found = (kind == MPTCP) & (padded[rows, at + 2] >> 4 == SIGNAL)
-        place[found], flags[found] = at[found], padded[rows, at + 3][found]
+        signals = (kind == MPTCP) & (padded[rows, at + 2] >> 4 == SIGNAL)
+        place[signals], flags[signals] = at[signals], padded[rows, at + 3][signals]
         step = np.where(kind == NOTHING, 1, np.where(kind == 0, width, np.maximum(length, 2)))
         at = np.minimum(at + step, width)
         if (at == width).all():

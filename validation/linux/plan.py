@@ -195,27 +195,27 @@ def plan(
         for index, group in enumerate(scenario.flows)
         for start, segments in zip(starts(group, rng), sizes(group, rng), strict=True)
     ]
-    known = disciplines or {}
-    if not isinstance(known, Mapping) or not all(isinstance(words, str) for words in known.values()):
+    names = disciplines or {}
+    if not isinstance(names, Mapping) or not all(isinstance(words, str) for words in names.values()):
         raise ScenarioError(
             f'disciplines must give tc\'s words by the name of a link, such as {{"bottleneck": "codel limit 99"}}, got '
             f"{shown(disciplines)}"
         )
-    for name in known:
+    for name in names:
         if name not in scenario.link_names:
             raise ScenarioError(
                 f"disciplines names link {shown(name)}, which the scenario has not; it has "
                 f"{listed(scenario.link_names)}"
             )
     for name, link in zip(scenario.link_names, scenario.ways, strict=True):
-        refuse_queue(link, known.get(name), "bottleneck" if scenario.bottleneck is not None else "links")
+        refuse_queue(link, names.get(name), "bottleneck" if scenario.bottleneck is not None else "links")
     make = _network if scenario.links else _dumbbell
-    made = make(scenario, switches, rng, drawn, chosen, known)
-    made.paced = switches.pacing
-    longest = max(len(way.wires_there + way.wires_back) for f in made.flows for way in f.routes)
+    guest = make(scenario, switches, rng, drawn, chosen, names)
+    guest.paced = switches.pacing
+    longest = max(len(way.wires_there + way.wires_back) for f in guest.flows for way in f.routes)
     if longest > MOST_HOPS:
         raise ScenarioError(f"flows.route: {longest} hops are too many for Linux; take at most {MOST_HOPS}")
-    return made
+    return guest
 
 
 def _dumbbell(
@@ -229,19 +229,19 @@ def _dumbbell(
     """A quarter of the RTT before the bottleneck, a quarter after it, half on a direct way back."""
     assert scenario.bottleneck is not None
     link = scenario.bottleneck.as_link("r1", "r2")
-    made = LinuxPlan((link,), chosen_losses(scenario))
+    guest = LinuxPlan((link,), chosen_losses(scenario))
     largest = max(group.packet_size for group in scenario.flows)
-    middle = _pass(made, 0, link, largest, disciplines.get(scenario.link_names[0]))
+    middle = _pass(guest, 0, link, largest, disciplines.get(scenario.link_names[0]))
     rtts = [float(rtt) for group in scenario.flows for rtt in np.linspace(*group.rtts(), group.count)]
     way_back = scenario.bottleneck.way_back("d", "s")
     for (index, start, segments), rtt in zip(drawn, rtts, strict=True):
-        there = (made.wire("s", "r1", wire_of_delay(rtt / 4)), *middle, made.wire("r2", "d", wire_of_delay(rtt / 4)))
+        there = (guest.wire("s", "r1", wire_of_delay(rtt / 4)), *middle, guest.wire("r2", "d", wire_of_delay(rtt / 4)))
         jitter = scenario.jitter_on(scenario.flows[index], (0,))
         lost = way_back.loss if way_back else 0.0
-        back = (made.wire("d", "s", wire_of_delay(rtt / 2, lost, jitter)),)
-        way = LinuxRoute((0,), there, back, _addresses(len(made.flows)), rtt / 4)
-        _add(made, scenario.flows[index], controls[index], switches, ("s", "d"), (way,), start, segments)
-    return made
+        back = (guest.wire("d", "s", wire_of_delay(rtt / 2, lost, jitter)),)
+        way = LinuxRoute((0,), there, back, _addresses(len(guest.flows)), rtt / 4)
+        _add(guest, scenario.flows[index], controls[index], switches, ("s", "d"), (way,), start, segments)
+    return guest
 
 
 def _network(
@@ -254,7 +254,7 @@ def _network(
 ) -> LinuxPlan:
     """Each node is a space, each link one wire or several."""
     routes = Routes(scenario.ways)
-    made = LinuxPlan(tuple(scenario.ways), chosen_losses(scenario))
+    guest = LinuxPlan(tuple(scenario.ways), chosen_losses(scenario))
     names = {
         node: f"n{i}" for i, node in enumerate(dict.fromkeys(n for w in scenario.ways for n in (w.source, w.target)))
     }
@@ -266,20 +266,20 @@ def _network(
             if i not in passes:
                 link = scenario.ways[i]
                 passes[i] = _pass(
-                    made, i, link, largest, disciplines.get(link.name), names[link.source], names[link.target]
+                    guest, i, link, largest, disciplines.get(link.name), names[link.source], names[link.target]
                 )
         return tuple(wire for i in way for wire in passes[i])
 
     for index, start, segments in drawn:
         group = scenario.flows[index]
-        nodes, found = _routes(routes, group, rng)
+        nodes, chosen_routes = _routes(routes, group, rng)
         ways = tuple(
-            LinuxRoute(there, along(there), along(back), _addresses(len(made.flows), n), _to_queue(scenario, there))
-            for n, (there, back) in enumerate(found)
+            LinuxRoute(there, along(there), along(back), _addresses(len(guest.flows), n), _to_queue(scenario, there))
+            for n, (there, back) in enumerate(chosen_routes)
         )
         a, b = (names[node] for node in nodes)
-        _add(made, group, controls[index], switches, (a, b), ways, start, segments)
-    return made
+        _add(guest, group, controls[index], switches, (a, b), ways, start, segments)
+    return guest
 
 
 def _routes(
@@ -306,8 +306,8 @@ def _addresses(flow: int, route: int = 0) -> tuple[str, str]:
     >>> _addresses(200, 1)
     ('12.0.1.73', '13.0.1.73')
     """
-    rest = f"{flow >> 14 & 255}.{flow >> 7 & 127}.{(flow & 127) + 1}"
-    return f"{FIRST_ADDRESS + 2 * route}.{rest}", f"{FIRST_ADDRESS + 2 * route + 1}.{rest}"
+    suffix = f"{flow >> 14 & 255}.{flow >> 7 & 127}.{(flow & 127) + 1}"
+    return f"{FIRST_ADDRESS + 2 * route}.{suffix}", f"{FIRST_ADDRESS + 2 * route + 1}.{suffix}"
 
 
 def _pass(
@@ -345,7 +345,7 @@ def _add(
         settings["flow"] = str(len(made.flows))
     hosts = []
     for letter in "ab":
-        alike = [n for n, known in made.spaces.items() if n[0] == letter and known == settings]
+        alike = [n for n, space in made.spaces.items() if n[0] == letter and space == settings]
         name = alike[0] if alike else f"{letter}{sum(n[0] == letter for n in made.spaces)}"
         made.spaces[name] = settings
         hosts.append(name)

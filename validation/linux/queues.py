@@ -188,9 +188,9 @@ def _discipline(link: Link, largest: int) -> str:
         )
     if link.queue == "sfq":
         return f"sfq limit {limit} divisor {_power_of_two(p['queues'])} perturb 0"
-    least, most = (round(p[key] * largest) for key in ("min_threshold", "max_threshold"))
+    low, high = (round(p[key] * largest) for key in ("min_threshold", "max_threshold"))
     return (
-        f"red limit {limit * largest} min {least} max {most} avpkt {largest} "
+        f"red limit {limit * largest} min {low} max {high} avpkt {largest} "
         f"burst {red_burst(p['weight'], p['min_threshold'])} probability {number(p['p_max'])} "
         f"bandwidth {int(link.rate or 0)}bit ecn"
     )
@@ -210,10 +210,10 @@ def red_burst(weight: float, least: float) -> int:
     """
     power = max(1, round(-math.log2(weight)))
     for burst in range(max(1, math.floor(least - 1) + 1), 1_000_000):
-        found = _red_power(burst, least)
-        if found == power:
+        exponent = _red_power(burst, least)
+        if exponent == power:
             return burst
-        if found > power or found < 0:  # it grows with the burst
+        if exponent > power or exponent < 0:  # it grows with the burst
             break
     raise ScenarioError(
         f"links.queue_parameters.weight: with min_threshold = {least:g} tc has no words for a weight near "

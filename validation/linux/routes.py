@@ -19,11 +19,11 @@ def of_routes(scenario: Scenario, made: LinuxPlan, seen: Seen, end: list[Any]) -
     end : list
         Of each flow and route: timeouts and retransmissions of the whole run.
     """
-    most = max(len(f.routes) for f in made.flows)
-    if most == 1:
+    routes = max(len(f.routes) for f in made.flows)
+    if routes == 1:
         return {}
-    shape = (len(made.flows), most)
-    there = np.array([[f.multipath and n < len(f.routes) for n in range(most)] for f in made.flows])
+    shape = (len(made.flows), routes)
+    there = np.array([[f.multipath and n < len(f.routes) for n in range(routes)] for f in made.flows])
     late = seen.receives.time >= scenario.warm_up
     bits = np.array([[8.0 * f.packet_size / f.payload] for f in made.flows])
     data = seen.sends.segment > 0
@@ -48,7 +48,7 @@ def of_routes(scenario: Scenario, made: LinuxPlan, seen: Seen, end: list[Any]) -
     return {
         f"route_{name}": (("flow", "route"), np.where(there, table, np.nan), {"units": unit, "long_name": text})
         for name, (table, unit, text) in values.items()
-    } | {"route": np.arange(most)}
+    } | {"route": np.arange(routes)}
 
 
 def _count(

@@ -91,7 +91,7 @@ def run_linux(
     seed = getattr(scenario, "seed", 0) if seed is None else seed  # `plan` refuses what is no scenario
     check("seed", seed, 0, 2**128, "give a whole number", whole=True)
     check("timeout", timeout, 1e-3, 1e7, "give seconds")
-    made = plan(scenario, seed, switches, controls, disciplines)
+    guest = plan(scenario, seed, switches, controls, disciplines)
     epoch_lengths(scenario, epoch)
     kernel = _kernel()
     built = manifest(kernel)
@@ -99,20 +99,27 @@ def run_linux(
         program = PROGRAM.read_text(encoding="utf-8")
         (folder / "guest.py").write_text(f"#!{python()} -IS\n{program}", encoding="utf-8")
         (folder / "guest.py").chmod(0o700)
-        told = case(scenario, made) | {"ip": tool("ip"), "tc": tool("tc")}
-        (folder / "case.json").write_text(json.dumps(told))
+        table = case(scenario, guest) | {"ip": tool("ip"), "tc": tool("tc")}
+        (folder / "case.json").write_text(json.dumps(table))
         words = [] if switches.hystart else ["tcp_cubic.hystart=0"]
-        boot(kernel, folder, seed, timeout, told["memory"], words, stop or threading.Event())
+        boot(kernel, folder, seed, timeout, table["memory"], words, stop or threading.Event())
         answer = json.loads((folder / "told.json").read_text())
         if answer["lost"]:
             raise LinuxError(f"the guest did not write down {answer['lost']:,} packets; shorten duration")
-        seen = read_capture(folder, made, answer["origin"], scenario.duration)
-    start = np.array([flow.start for flow in made.flows])
+        packets = read_capture(folder, guest, answer["origin"], scenario.duration)
+    start = np.array([flow.start for flow in guest.flows])
     counters = _between(answer)
     # Of several routes Linux fills not every packet.
-    bits = 8.0 * seen.sizes if any(f.multipath for f in made.flows) else None
-    seen_of_flows = Seen(
-        seen.sends, seen.receives, seen.drops, counters[:, 0], start, seen.finish, seen.receive_routes, bits
+    bits = 8.0 * packets.sizes if any(f.multipath for f in guest.flows) else None
+    observed_flows = Seen(
+        packets.sends,
+        packets.receives,
+        packets.drops,
+        counters[:, 0],
+        start,
+        packets.finish,
+        packets.receive_routes,
+        bits,
     )
     attrs = {
         "seed": str(seed),
@@ -120,13 +127,13 @@ def run_linux(
         "kernel": built["fingerprint"],
         "switches": json.dumps(asdict(switches)),
         "clock_phase": clock_phase(answer["origin"]),
-        "controls": json.dumps([flow.control for flow in made.flows]),
+        "controls": json.dumps([flow.control for flow in guest.flows]),
         "queues": json.dumps(answer["statistics"]),
     }
-    result = observed(scenario, made, seen_of_flows, epoch, attrs)
+    result = observed(scenario, guest, observed_flows, epoch, attrs)
     text = {"units": "packets", "long_name": "retransmissions"}
-    result = result.assign(retransmissions=("flow", counters[:, 1], text), transit_time=_transit(scenario, seen))
-    return result.assign(of_routes(scenario, made, seen, answer["end"]))
+    result = result.assign(retransmissions=("flow", counters[:, 1], text), transit_time=_transit(scenario, packets))
+    return result.assign(of_routes(scenario, guest, packets, answer["end"]))
 
 
 def run_linux_many(scenario: Scenario, seeds: Sequence[int], workers: int = 1, **options: Any) -> list[xr.Dataset]:
@@ -183,13 +190,13 @@ def clock_phase(origin: int) -> float:
 
 
 def _kernel() -> Path:
-    found = kernels()
-    if not found:
+    folders = kernels()
+    if not folders:
         raise LinuxError(
             f"Linux as judge is not built ({absent()}); run python -m tcpdynamics.validation.linux build, some minutes "
             "once"
         )
-    return found[-1]
+    return folders[-1]
 
 
 def _transit(scenario: Scenario, seen: Captured) -> tuple[str, np.ndarray, dict[str, str]]:

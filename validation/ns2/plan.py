@@ -174,8 +174,8 @@ def sizes(group: Flows, rng: np.random.Generator) -> list[int | None]:
     if group.segments is None or group.segments_shape is None:
         return [group.segments] * group.count
     shape = group.segments_shape
-    least = group.segments * (shape - 1) / shape
-    drawn = least * rng.random(group.count) ** (-1.0 / shape)
+    smallest = group.segments * (shape - 1) / shape
+    drawn = smallest * rng.random(group.count) ** (-1.0 / shape)
     return [max(1, round(float(x))) for x in drawn]
 
 

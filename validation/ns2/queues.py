@@ -42,8 +42,8 @@ def refuse_queue(link: Link) -> None:
     if link.queue == "droptail":
         return
     if link.queue not in CLASSES:
-        known = ", ".join(f'"{name}"' for name in CLASSES)
-        raise ScenarioError(f'links.queue{at} is "{link.queue}"; translated for ns-2 are {known}')
+        names = ", ".join(f'"{name}"' for name in CLASSES)
+        raise ScenarioError(f'links.queue{at} is "{link.queue}"; translated for ns-2 are {names}')
     values = parameters(link)
     if not values["ns2"]:
         raise ScenarioError(f"links.queue_parameters.ns2{at} is 0: ns-2 has its own form of {link.queue}; take ns2 = 1")
@@ -99,7 +99,7 @@ def refuse_other_lanes(
         if link.queue not in WITH_LANES:
             continue
         queues = int(parameters(link)["queues"])
-        here: dict[int, int] = {}
+        ours_to_theirs: dict[int, int] = {}
         there: dict[int, int] = {}
         addresses: dict[int, int] = {}
         for way, (source, target), flow in zip(ways, ends, flows, strict=True):
@@ -112,7 +112,7 @@ def refuse_other_lanes(
                         f"that flows {other} and {flow} share a lane whatever queues is; give each hosts of its own"
                     )
                 ours, theirs = flow % queues, hashed % queues
-                if here.setdefault(ours, theirs) != theirs or there.setdefault(theirs, ours) != ours:
+                if ours_to_theirs.setdefault(ours, theirs) != theirs or there.setdefault(theirs, ours) != ours:
                     raise ScenarioError(
                         f"links.queue_parameters.queues of link {link.name} is {queues}: in ns-2 other flows share a "
                         "lane than here; take more"

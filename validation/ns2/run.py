@@ -94,20 +94,20 @@ def run_ns2(
     seed = scenario.seed if seed is None else seed
     check("seed", seed, 0, 2**128, "give a whole number", whole=True)
     check("timeout", timeout, 1e-3, 1e7, "give seconds")
-    made = plan(scenario, seed)
+    network = plan(scenario, seed)
     program = shutil.which("ns")
     if program is None:
         raise Ns2Error("ns-2 is not installed: there is no program ns; install the Debian package ns2")
     with tempfile.TemporaryDirectory(prefix="ns2-") as name:
         folder = Path(name)
-        (folder / "scenario.tcl").write_text(script(scenario, made, seed), encoding="ascii")
+        (folder / "scenario.tcl").write_text(script(scenario, network, seed), encoding="ascii")
         _call(os.path.abspath(program), folder, timeout)
-        sends, receives, drops = read_trace(folder / TRACE, made)
-        timeouts = read_timeouts(folder / COUNTERS, len(made.flows))
-        finish = read_finishes(folder / COUNTERS, len(made.flows))
-    start = np.array([flow.start for flow in made.flows])
-    seen = Seen(sends, receives, drops, timeouts, start, finish)
-    return observed(scenario, made, seen, epoch, {"seed": str(seed), "simulator": "ns-2.35"})
+        sends, receives, drops = read_trace(folder / TRACE, network)
+        timeouts = read_timeouts(folder / COUNTERS, len(network.flows))
+        finish = read_finishes(folder / COUNTERS, len(network.flows))
+    start = np.array([flow.start for flow in network.flows])
+    packets = Seen(sends, receives, drops, timeouts, start, finish)
+    return observed(scenario, network, packets, epoch, {"seed": str(seed), "simulator": "ns-2.35"})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -230,8 +230,8 @@ def _bound_files(process: int) -> None:
 
 def _call(program: str, folder: Path, timeout: float) -> None:
     """Run the script, with nothing to read, and files in its folder as the only thing that it may fill."""
-    said = folder / "said"
-    with said.open("wb") as messages:
+    console = folder / "said"
+    with console.open("wb") as messages:
         process = subprocess.Popen(
             [program, "scenario.tcl"], cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=messages
         )
@@ -246,8 +246,8 @@ def _call(program: str, folder: Path, timeout: float) -> None:
     if status == -getattr(signal, "SIGXFSZ", 0) != 0:
         raise Ns2Error(f"ns wrote more than {MAX_OUTPUT:,} bytes; shorten duration")
     if status != 0:
-        with said.open("rb") as messages:
-            messages.seek(max(said.stat().st_size - 500, 0))
+        with console.open("rb") as messages:
+            messages.seek(max(console.stat().st_size - 500, 0))
             last = " ".join(messages.read().decode("utf-8", "replace").split())
         raise Ns2Error(f"ns failed with status {status}; it said: ...{last}")
 
@@ -302,8 +302,8 @@ def _utilisation(scenario: Scenario, made: HasWays, seen: Seen) -> np.ndarray:
     bits = _bits(scenario, receives) if seen.bits is None else seen.bits
     carried = np.full(len(made.links), np.nan)
     for n in range(1 if routes is None else max((len(f.routes) for f in made.flows), default=1)):
-        taken = late if routes is None else late & (routes == n)
-        sums = np.bincount(receives.flow[taken], bits[taken], minlength=scenario.count)
+        counted = late if routes is None else late & (routes == n)
+        sums = np.bincount(receives.flow[counted], bits[counted], minlength=scenario.count)
         for flow, sent in zip(made.flows, sums, strict=True):
             ways = [flow.there] if routes is None else [way.there for way in flow.routes]
             for link in ways[n] if n < len(ways) else ():
@@ -313,8 +313,8 @@ def _utilisation(scenario: Scenario, made: HasWays, seen: Seen) -> np.ndarray:
     use = carried / rate / (scenario.duration - scenario.warm_up)
     # Of a dumbbell the first link is the bottleneck; the others are access links, which a scenario does not name.
     named = np.full(len(scenario.link_names), np.nan)
-    known = len(named) if scenario.links else 1
-    named[:known] = use[:known]
+    count = len(named) if scenario.links else 1
+    named[:count] = use[:count]
     return named
 
 

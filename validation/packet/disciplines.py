@@ -28,11 +28,11 @@ def fill_queues(scenario: Scenario, seed: int, links: Any) -> tuple[NDArray[np.i
         file = MECHANISMS[way.mechanism]
         values = read_parameters(DISCIPLINES[way.queue], way.queue_parameters, "links.queue_parameters", way.queue)
         links["key"][i] = stream(word, k.QUEUEING, i)
-        for where, made in zip(("state", "lanes"), _records(file, values, way), strict=True):
+        for where, record in zip(("state", "lanes"), _records(file, values, way), strict=True):
             links[where][i] = end
-            links["n_lanes"][i] = len(made)
-            parts.append(np.frombuffer(made.tobytes(), np.uint8))
-            end += made.nbytes
+            links["n_lanes"][i] = len(record)
+            parts.append(np.frombuffer(record.tobytes(), np.uint8))
+            end += record.nbytes
     refuse_above(float(end), "queues", "lower the number of sub-queues")
     return table, np.concatenate([np.zeros(0, np.uint8), *parts])
 

@@ -20,8 +20,8 @@ def base_rtts(sim: k.Sim, scenario: Scenario) -> NDArray[np.float64]:
     """
     flows = sim.flows
     total = np.array(flows["access"] + flows["back_access"])
-    each = sim.hops["delay"] + sim.hops["tx"] if scenario.links else sim.hops["delay"]
-    delays = np.concatenate([[0.0], np.cumsum(each)])
+    delays_by_hop = sim.hops["delay"] + sim.hops["tx"] if scenario.links else sim.hops["delay"]
+    delays = np.concatenate([[0.0], np.cumsum(delays_by_hop)])
     total += delays[flows["back_end"]] - delays[flows["forward_hop"]]
     return total
 
@@ -53,11 +53,11 @@ def epochs_there(
     (array([0, 1]), array([ 5, 10]))
     """
     lengths = np.asarray(length, float)
-    whole = ((end - begin) / lengths).astype(np.int64)
+    count = ((end - begin) / lengths).astype(np.int64)
     before = np.maximum((np.minimum(start, end) - begin) / lengths, 0.0).astype(np.int64)
     until = np.ceil((np.clip(finish, begin, end) - begin) / lengths).astype(np.int64)
-    first = np.minimum(before, whole)
-    return first, np.clip(np.maximum(until, np.asarray(latest) + 1), first, whole)
+    first = np.minimum(before, count)
+    return first, np.clip(np.maximum(until, np.asarray(latest) + 1), first, count)
 
 
 def close_epochs(sim: k.Sim, end: float) -> None:
@@ -67,15 +67,15 @@ def close_epochs(sim: k.Sim, end: float) -> None:
     """
     flows, begin = sim.flows, sim.world["measure_from"][0]
     epoch = np.where(flows["epoch"] > 0.0, flows["epoch"], 1.0)
-    whole = ((end - begin) / epoch).astype(np.int64)
+    count = ((end - begin) / epoch).astype(np.int64)
     index = flows["epoch_index"]
-    behind = np.flatnonzero((flows["epoch"] > 0.0) & (index < whole))
-    sim.epochs[behind, 0] += (whole - index - 1)[behind]
+    behind = np.flatnonzero((flows["epoch"] > 0.0) & (index < count))
+    sim.epochs[behind, 0] += (count - index - 1)[behind]
     begun = behind[index[behind] >= 0]
     sim.epochs[begun, np.minimum(flows["epoch_count"][begun], sim.epochs.shape[1] - 1)] += 1
     # All whole epochs are counted now, those before the start and after the finish as empty ones.
     first, last = epochs_there(flows["start"], flows["finish"], index, epoch, begin, end)
-    idle = whole - (last - first)
+    idle = count - (last - first)
     sim.epochs[:, 0] -= np.where(flows["epoch"] > 0.0, idle, 0)
 
 
@@ -123,11 +123,11 @@ def _bits_sent(sim: k.Sim, now: float) -> NDArray[np.float64]:
     for i in changes.links_that_change(sim.links):
         link = sim.links[i]
         state, table = changes.state_of(link, sim.queue_state), changes.table_of(link, sim.queue_state)
-        left = 0.0
+        unsent = 0.0
         if link["free_at"] > now:
             rates = table if state["by_bits"] else [(0.0, state["rate"])]
-            left = min(integral(rates, now, float(link["free_at"])), float(state["length"]))
-        sent[i] = state["bits"] - left
+            unsent = min(integral(rates, now, float(link["free_at"])), float(state["length"]))
+        sent[i] = state["bits"] - unsent
     return sent
 
 

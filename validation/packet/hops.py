@@ -69,8 +69,8 @@ def make_hops(scenario: Scenario, flows: Any, routes: list[Any]) -> tuple[Any, d
     back = flows["back_end"] > flows["back_hop"]
     _name_ends(hops, flows["forward_hop"], flows["forward_end"], flows["back_end"][back])
     for more in ways.values():
-        for each in more[1:]:
-            _name_ends(hops, each.forward_hop, each.forward_end, [each.back_end] * (each.back_end > each.back_hop))
+        for route in more[1:]:
+            _name_ends(hops, route.forward_hop, route.forward_end, [route.back_end] * (route.back_end > route.back_hop))
     return hops, ways
 
 
@@ -204,7 +204,7 @@ def on_clock(scenario: Scenario, time: float, sending: bool = False) -> float:
         return time
     steps = time * GRID
     # What is on the grid but for rounding errors stays there.
-    near = round(steps)
-    if abs(steps - near) < 1e-6 * max(1.0, abs(steps) * 1e-9):
-        return near / GRID
+    step = round(steps)
+    if abs(steps - step) < 1e-6 * max(1.0, abs(steps) * 1e-9):
+        return step / GRID
     return (math.floor(steps) if sending else math.ceil(steps)) / GRID

@@ -61,7 +61,7 @@ def measure(result: xr.Dataset) -> dict[str, Any]:
     groups = result["group"].values
     total = int(groups.max()) + 1
     arrived, dropped = (_by_group(v[f"{name}_by_kind"].sum(1), groups, total) for name in ("arrived", "dropped"))
-    known = (arrived > 0) & (arrived >= dropped)
+    counted = (arrived > 0) & (arrived >= dropped)
     sent = v["sent"].sum()
     variation = rate_variation(result)
     scalars = {
@@ -93,7 +93,7 @@ def measure(result: xr.Dataset) -> dict[str, Any]:
         **{name: float(value) for name, value in scalars.items()},
         "group_goodput": goodput,
         "group_share": np.divide(goodput, goodput.sum(), out=np.full(total, np.nan), where=goodput.sum() > 0),
-        "group_loss": np.divide(dropped, arrived, out=np.full(total, np.nan), where=known),
+        "group_loss": np.divide(dropped, arrived, out=np.full(total, np.nan), where=counted),
         "group_rate_variation": np.array([_mean(variation[groups == group]) for group in range(total)]),
     }
 
@@ -144,17 +144,17 @@ def _by_group(values: Any, groups: Any, total: int) -> Any:
 
 
 def _mean(values: Any) -> float:
-    known = values[np.isfinite(values)]
-    return float(known.mean()) if known.size else np.nan
+    finite = values[np.isfinite(values)]
+    return float(finite.mean()) if finite.size else np.nan
 
 
 def check_quantities(names: tuple[str, ...], result_names: tuple[str, ...]) -> None:
     """Refuse what is neither a measure nor a variable of a result of `simulate`."""
-    known = [*MEASURES, *OF_GROUPS, *result_names]
+    quantities = [*MEASURES, *OF_GROUPS, *result_names]
     for name in names:
-        if name not in known:
+        if name not in quantities:
             raise ScenarioError(
-                f"unknown quantity {str(name)[:60]!r}{suggestion(str(name), known)}; a sweep keeps "
+                f"unknown quantity {str(name)[:60]!r}{suggestion(str(name), quantities)}; a sweep keeps "
                 f"{', '.join([*MEASURES, *OF_GROUPS])}, and variables of simulate's result"
             )
     if len(set(names)) < len(names):

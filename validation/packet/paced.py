@@ -41,14 +41,14 @@ def fill_paced(
             table.append(hooks.addresses([file], HOOKS))
         for _ in range(group.count):
             flows["paced"][i] = rows[key]
-            for where, made in zip(
+            for where, record in zip(
                 ("paced_state", "paced_lanes", "paced_ring"),
                 _records(file, group, flows[i], hops, links, several.get(i, [])),
                 strict=True,
             ):
                 flows[where][i] = end
-                parts.append(np.frombuffer(made.tobytes(), np.uint8))
-                end += made.nbytes
+                parts.append(np.frombuffer(record.tobytes(), np.uint8))
+                end += record.nbytes
                 refuse_above(float(end), "receivers", "lower flows.count or the buffers")
             i += 1
     return np.concatenate(table), np.concatenate([np.zeros(0, np.uint8), *parts])
@@ -64,10 +64,10 @@ def _as_linux(scenario: Scenario, group: Flows, flows: Any, parts: list[NDArray[
     flows["paced_state"] = end + size * np.arange(len(flows))
     flows["paced_ring"] = flows["paced_state"] + linux.SENDER.itemsize
     flows["n_ring"] = scenario.ring
-    made = np.zeros((len(flows), size), np.uint8)
-    made[:, : linux.SENDER.itemsize] = np.frombuffer(state.tobytes(), np.uint8)
-    parts.append(made.ravel())
-    return end + made.nbytes
+    memory = np.zeros((len(flows), size), np.uint8)
+    memory[:, : linux.SENDER.itemsize] = np.frombuffer(state.tobytes(), np.uint8)
+    parts.append(memory.ravel())
+    return end + memory.nbytes
 
 
 def _records(file: Any, group: Any, flow: Any, hops: Any, links: Any, ways: list[Way]) -> tuple[Any, Any, Any]:

@@ -154,8 +154,8 @@ def unevenness(arrived: NDArray[Any], rtt: NDArray[np.float64]) -> tuple[float, 
 def cells(scenario: Scenario, run: Run) -> list[Cell]:
     """Flows that ought to fare alike and were there all the time, with how differently they fared."""
     flows, hops = run.sim.flows, run.sim.hops
-    known: dict[Any, int] = {}
-    kinds = [known.setdefault(_kind(group), len(known)) for group in scenario.flows]
+    numbers: dict[Any, int] = {}
+    kinds = [numbers.setdefault(_kind(group), len(numbers)) for group in scenario.flows]
     group = np.repeat(kinds, [g.count for g in scenario.flows])
     limited = (run.sim.links["limit"] >= 0) | (run.sim.links["limit_bytes"] >= 0)
     # Each limited link has a random mark; flows with the same sum of marks pass the same ones.
@@ -214,13 +214,13 @@ def phase_warning(scenario: Scenario, run: Run) -> str:
             f"{worst.uneven:.0%} of their mean from what any law of their RTTs says (Jain's index of goodput: "
             f"{worst.jain:.2f})"
         )
-    met, tied = run.links["met"], run.links["tied"]
-    ties = np.flatnonzero((tied >= MANY) & (tied > TIED * met))
+    meetings, tied = run.links["met"], run.links["tied"]
+    ties = np.flatnonzero((tied >= MANY) & (tied > TIED * meetings))
     if ties.size:
-        worst_link = int(ties[np.argmax(tied[ties] / met[ties])])
+        worst_link = int(ties[np.argmax(tied[ties] / meetings[ties])])
         signs.append(
             f"of the packets that came to link {bare(scenario.link_names[worst_link])} when its queue was nearly full, "
-            f"{tied[worst_link] / met[worst_link]:.0%} came just as another left, so that rounding decided "
+            f"{tied[worst_link] / meetings[worst_link]:.0%} came just as another left, so that rounding decided "
             "who was dropped"
         )
     return f"{'; and '.join(signs)}. {TEXT}" if signs else ""

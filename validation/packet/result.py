@@ -44,12 +44,12 @@ def dataset(scenario: Scenario, seed: int, run: Run) -> xr.Dataset:
     """Name everything that was counted."""
     measured = max(run.stopped - scenario.warm_up, 1e-300)
     # Only slices that were simulated to their end, should the run have been stopped.
-    whole = min(scenario.slices, max(int((run.stopped - scenario.warm_up) / scenario.slice * (1 + 1e-12)), 0))
+    slices = min(scenario.slices, max(int((run.stopped - scenario.warm_up) / scenario.slice * (1 + 1e-12)), 0))
     by_kind = {name: run.counts[:, first : first + len(k.KINDS)] for name, first in _KIND_COLUMNS.items()}
     data: Variables = (
         of_flows(run, measured)
         | of_epochs(run)
-        | of_slices(scenario, run, whole)
+        | of_slices(scenario, run, slices)
         | of_losses(by_kind["arrived_by_kind"].sum(0), by_kind["dropped_by_kind"].sum(0))
         | of_links(run, measured)
         | of_queues(scenario, run)
@@ -73,7 +73,7 @@ def dataset(scenario: Scenario, seed: int, run: Run) -> xr.Dataset:
         "backoff": 2 ** np.arange(k.LEVELS),
         "sent_in_epoch": np.arange(scenario.most_in_epoch + 1),
         "silence": np.arange(run.sim.silences.shape[1]),
-        "slice": scenario.warm_up + scenario.slice * np.arange(whole),
+        "slice": scenario.warm_up + scenario.slice * np.arange(slices),
     }
     if "hangs" in data:
         coords["hang_length"] = ("hang_length", np.array(k.HANG_LENGTHS), {"units": "s", "long_name": "length"})
@@ -185,9 +185,9 @@ def of_slices(scenario: Scenario, run: Run, whole: int) -> Variables:
 def of_losses(arrived: Any, dropped: Any) -> Variables:
     """Loss rates from the packets of each kind that arrived at their first link and were lost."""
     rto = k.TIMEOUT
-    others = [kind for kind in range(len(k.KINDS)) if kind != rto]
+    kinds = [kind for kind in range(len(k.KINDS)) if kind != rto]
     total = "data packets lost over data packets that arrived at their first link; NaN if more were lost"
-    other = _loss(dropped[others].sum(), arrived[others].sum())
+    other = _loss(dropped[kinds].sum(), arrived[kinds].sum())
     return {
         "loss_rate": ((), _loss(dropped.sum(), arrived.sum()), "1", total),
         "loss_rate_by_kind": ("kind", _loss(dropped, arrived), "1", "loss rate by kind of transmission"),
@@ -240,10 +240,10 @@ def of_routes(scenario: Scenario, run: Run) -> Variables:
 
     NaN where a flow has no such route, and for times that it has not measured.
     """
-    most = max(len(group.routes) for group in scenario.flows)
-    if most == 0:
+    routes = max(len(group.routes) for group in scenario.flows)
+    if routes == 0:
         return {}
-    table = np.full((len(_OF_ROUTES), scenario.count, most), np.nan)
+    table = np.full((len(_OF_ROUTES), scenario.count, routes), np.nan)
     i = 0
     for group in scenario.flows:
         for flow in run.sim.flows[i : i + group.count] if group.routes else ():
@@ -349,27 +349,27 @@ def recordings(scenario: Scenario, run: Run) -> Variables:
     ):
         if not recorded:
             continue
-        kept = np.flatnonzero(rows[:, k.TRACE_WHAT] == bit)
+        order = np.flatnonzero(rows[:, k.TRACE_WHAT] == bit)
         # Receipts on a bottleneck are written down ahead of time.
-        kept = kept[np.argsort(times[kept], kind="stable")]
+        order = order[np.argsort(times[order], kind="stable")]
         data |= {
-            f"{name}_time": (name, times[kept], "s", f"time of each {name}"),
-            f"{name}_flow": (name, rows[kept, k.TRACE_FLOW], "1", "flow"),
+            f"{name}_time": (name, times[order], "s", f"time of each {name}"),
+            f"{name}_flow": (name, rows[order, k.TRACE_FLOW], "1", "flow"),
             f"{name}_segment": (
                 name,
-                rows[kept, k.TRACE_SEQ],
+                rows[order, k.TRACE_SEQ],
                 "1",
                 "segment, from 0 (of an acknowledgement: its number)",
             ),
             f"{name}_kind": (
                 name,
-                rows[kept, k.TRACE_KIND],
+                rows[order, k.TRACE_KIND],
                 "1",
                 "index into the kinds of transmission; 4: acknowledgement",
             ),
         }
         if name == "drop":
-            data["drop_link"] = (name, rows[kept, k.TRACE_LINK], "1", "index of the link")
+            data["drop_link"] = (name, rows[order, k.TRACE_LINK], "1", "index of the link")
     if record.windows is not None:
         table = run.sim.windows[: world.window_count]
         for column, (name, units, text) in enumerate(_WINDOW_COLUMNS):

@@ -32,13 +32,13 @@ def fill_routers(
         other = index.get(f"{way.target}->{way.source}")
         if other is not None:
             links["on_ack"][other], links["answers"][other] = address["on_ack"], i
-        for where, made in zip(
+        for where, record in zip(
             ("router", "router_groups", "router_members"), _records(file, scenario, way, _size(flows, hops, i)),
             strict=True,
         ):  # fmt: skip
             links[where][i] = end
-            parts.append(np.frombuffer(made.tobytes(), np.uint8))
-            end += made.nbytes
+            parts.append(np.frombuffer(record.tobytes(), np.uint8))
+            end += record.nbytes
         refuse_above(float(end), "tables of routers", "lower flows.count or take fewer links.router")
     return on_send, np.concatenate(parts)
 

@@ -181,21 +181,21 @@ def _in_threads(
     """Results in the order of the seeds; with True, Ctrl-C has cut them short."""
     stop = threading.Event()
     runs: list[xr.Dataset] = []
-    whole = False
+    finished = False
     pool = ThreadPoolExecutor(workers or os.cpu_count())
     try:
         for done, (_, result) in enumerate(pool.map(lambda seed: _once(scenario, seed, None, stop), seeds), 1):
             runs.append(result)
             if progress is not None:
                 progress(done / len(seeds))
-        whole = True
+        finished = True
     except KeyboardInterrupt:
         if not runs:
             raise
         return runs, True
     finally:
         stop.set()  # after Ctrl-C or an error the others need not go on
-        pool.shutdown(wait=whole, cancel_futures=True)  # nobody waits for a run that is still being set up
+        pool.shutdown(wait=finished, cancel_futures=True)  # nobody waits for a run that is still being set up
     return runs, False
 
 

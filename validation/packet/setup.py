@@ -251,8 +251,8 @@ def _draw_ways(scenario: Scenario, group: Flows, word: int, first: int) -> list[
 
 def _pareto(mean: int, shape: float, drawn: float) -> int:
     """A whole number >= 1 from a Pareto law with this mean."""
-    least = mean * (shape - 1.0) / shape
-    drawn_size: float = least * (1.0 - drawn) ** (-1.0 / shape)
+    smallest = mean * (shape - 1.0) / shape
+    drawn_size: float = smallest * (1.0 - drawn) ** (-1.0 / shape)
     return max(1, round(min(drawn_size, 1e12)))
 
 

@@ -111,12 +111,12 @@ class ScenarioWork:
     def __call__(self, block: Mapping[str, Any]) -> xr.Dataset:
         """Simulate the points of a block; its replications have the dimension "point"."""
         results: list[dict[str, Any]] = []
-        known: tuple[Any, Scenario] | None = None
+        cached: tuple[Any, Scenario] | None = None
         for i, replication in enumerate(block["replication"]):
             values = {axis.key: axis.value(block[axis.key][i]) for axis in self.axes}
-            if known is None or known[0] != values:
-                known = values, self.scenario(values)
-            results.append(self._run(known[1], self.seeds[int(replication)]))
+            if cached is None or cached[0] != values:
+                cached = values, self.scenario(values)
+            results.append(self._run(cached[1], self.seeds[int(replication)]))
         first = results[0]
         data: dict[str, Any] = {}
         coords: dict[Any, Any] = {}
@@ -277,10 +277,10 @@ def scenario_work(
     several = seeds_of(first.seed, seeds, 10_000)
     if isinstance(quantities, str):
         raise ScenarioError(f"quantities must be a list of names, got {shown(quantities)}")
-    kept = tuple(quantities) or (*MEASURES, *(OF_GROUPS if len(first.flows) > 1 else ()))
-    more = [name for name in kept if name not in MEASURES and name not in OF_GROUPS]
-    check_quantities(kept, _names_in(first) if more else ())
-    return dataclasses.replace(work, seeds=tuple(several), quantities=kept, own_rules=_own_rules(first, axes))
+    recorded = tuple(quantities) or (*MEASURES, *(OF_GROUPS if len(first.flows) > 1 else ()))
+    more = [name for name in recorded if name not in MEASURES and name not in OF_GROUPS]
+    check_quantities(recorded, _names_in(first) if more else ())
+    return dataclasses.replace(work, seeds=tuple(several), quantities=recorded, own_rules=_own_rules(first, axes))
 
 
 def axis(key: str, values: Any) -> Axis:
@@ -417,8 +417,8 @@ def _words(data: xr.Dataset) -> dict[str, Any]:
             continue
         places = np.argmax(column.values[:, None] == flags, axis=1)
         if np.array_equal(flags[places], column.values):
-            kept = {k: v for k, v in column.attrs.items() if k not in ("flag_values", "flag_meanings", "units")}
-            out[str(name)] = (name, words[places], kept)
+            attributes = {k: v for k, v in column.attrs.items() if k not in ("flag_values", "flag_meanings", "units")}
+            out[str(name)] = (name, words[places], attributes)
     return out
 
 
@@ -428,9 +428,9 @@ def _labelled(data: xr.Dataset, work: ScenarioWork) -> xr.Dataset:
     seeds = ("replication", np.array([str(seed) for seed in work.seeds]))
     attrs = {a.key: dict(data[a.key].attrs) for a in work.axes}
     data = data.assign_coords(words).assign_coords(seed=seeds)
-    for key, kept in attrs.items():
+    for key, attributes in attrs.items():
         if key not in words:
-            data[key].attrs = kept
+            data[key].attrs = attributes
     return data
 
 
@@ -474,9 +474,9 @@ def _own_rules(scenario: Scenario, axes: tuple[Axis, ...]) -> str:
     swept = {label for a in axes if a.key.endswith(".control") for label in a.labels}
     names = ({group.control for group in scenario.flows} | swept) - set(RULES)
     return "\n".join(
-        f"{name}.{hook}: {made[3]}"
+        f"{name}.{hook}: {rule[3]}"
         for name in sorted(names)
-        for hook, made in sorted(user_rules._RULES.get(name, {}).items())
+        for hook, rule in sorted(user_rules._RULES.get(name, {}).items())
     )
 
 

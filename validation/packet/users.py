@@ -59,9 +59,9 @@ def of_users(scenario: Scenario, run: Any) -> dict[str, Any]:
     flows, webs = sim.flows, sim.webs
     open_now = np.flatnonzero((webs["begun"] == 1) & (flows["finish"] == math.inf))
     since = np.maximum(flows["since"], flows["start"])[open_now]
-    left = np.stack([open_now, since, np.full(len(open_now), np.nan), webs["segments"][open_now]], axis=1)
-    left[left[:, 3] == 0, 3] = np.nan
-    table = np.concatenate([rows, left])
+    unfinished = np.stack([open_now, since, np.full(len(open_now), np.nan), webs["segments"][open_now]], axis=1)
+    unfinished[unfinished[:, 3] == 0, 3] = np.nan
+    table = np.concatenate([rows, unfinished])
     of_flow = table[:, 0].astype(np.int64)
     took = table[:, 2] - table[:, 1]
     bits = 8.0 * table[:, 3] * flows["packet_size"][of_flow]

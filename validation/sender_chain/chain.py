@@ -68,12 +68,12 @@ class SenderChain:
     @cached_property
     def _waits(self) -> dict[str, tuple[int, float]]:
         """Label of each wait -> the class that it leads to, and how long it is [RTT]."""
-        found: dict[str, tuple[int, float]] = {}
+        waits: dict[str, tuple[int, float]] = {}
         for steps in self.steps:
             for step in steps:
                 if name := self._wait(step):
-                    found[name] = (step[0], max(step[1] - 1.0, 0.0))
-        return dict(sorted(found.items(), key=lambda item: (item[1][1], item[1][0])))
+                    waits[name] = (step[0], max(step[1] - 1.0, 0.0))
+        return dict(sorted(waits.items(), key=lambda item: (item[1][1], item[1][0])))
 
     def _wait(self, step: Step) -> str | None:
         target, time, timeouts, _ = step
@@ -87,13 +87,13 @@ class SenderChain:
         holding: dict[str, Any] = {}
         for i, steps in enumerate(self.steps):
             source = self._label(i)
-            held: dict[float, Polynomial] = {}
+            by_time: dict[float, Polynomial] = {}
             for step, polynomial in steps.items():
                 target = self._wait(step) or self._label(step[0])
                 _add(moves.setdefault((source, target), {}), polynomial)
-                _add(held.setdefault(min(step[1], 1.0), {}), polynomial)
-            if set(held) != {1.0}:
-                holding[source] = sum(_number(time) * self._expression(law) for time, law in held.items())
+                _add(by_time.setdefault(min(step[1], 1.0), {}), polynomial)
+            if set(by_time) != {1.0}:
+                holding[source] = sum(_number(time) * self._expression(law) for time, law in by_time.items())
         transitions = {edge: self._expression(law) for edge, law in moves.items()}
         for name, (following, time) in self._waits.items():
             transitions[name, self._label(following)] = 1
@@ -162,10 +162,10 @@ class SenderChain:
         pi = law["probability"]
         dims = tuple(str(d) for d in pi.dims if d != "state")
         mass = pi.transpose(*dims, "state").values
-        known = {str(k): c for k, c in law.coords.items()} | dict(values or {})
-        known = {**self.parameters, **known}
+        parameters = {str(k): c for k, c in law.coords.items()} | dict(values or {})
+        parameters = {**self.parameters, **parameters}
         # By how much less than a round trip a class is held: small numbers, so not as a difference of two near 1.
-        lacking = self._mean(pi, dims, known, lambda i, step: min(step[1], 1.0) - 1.0, constant=0.0)
+        lacking = self._mean(pi, dims, parameters, lambda i, step: min(step[1], 1.0) - 1.0, constant=0.0)
         rates = mass[..., : len(self.instants)]
         if lacking is not None:
             rates = rates / (1 + lacking)
@@ -178,7 +178,7 @@ class SenderChain:
         if lacking is not None:
             none = none + (rates * lacking)[..., counts > 0].sum(axis=-1)
         sent = np.stack([none, *shares], axis=-1)
-        gained = rates * self._mean(pi, dims, known, lambda i, step: step[3])
+        gained = rates * self._mean(pi, dims, parameters, lambda i, step: step[3])
         silent = np.isin(pi.state.values, self.silent())
 
         def variable(values: NDArray[Any], units: str, name: str, *more: str) -> tuple[Any, ...]:
@@ -233,8 +233,8 @@ class SenderChain:
 
     def at(self, p: float, p_r: float | None = None, a: float = 0.0) -> NDArray[np.float64]:
         """Share of round-trip times with n packets, by a sparse linear system: a look at large chains."""
-        for name, given in (("p", p), ("p_r", p_r), ("a", a)):
-            _check_chances(name, given)
+        for name, chances in (("p", p), ("p_r", p_r), ("a", a)):
+            _check_chances(name, chances)
         visits = self.visits(p, p_r, a)
         values = _values(p, p_r, a)
         time = [sum(_worth(law, values) * step[1] for step, law in steps.items()) for steps in self.steps]
@@ -265,12 +265,12 @@ class SenderChain:
     def timeouts(self, p: float, p_r: float | None = None, a: float = 0.0) -> dict[float, float]:
         """Timeouts per instant, by the time [RTT] from the instant before to the one after."""
         visits, values = self.visits(p, p_r, a), _values(p, p_r, a)
-        found: dict[float, float] = {}
+        frequencies: dict[float, float] = {}
         for i, steps in enumerate(self.steps):
             for step, law in steps.items():
                 if step[2]:
-                    found[step[1]] = found.get(step[1], 0.0) + float(visits[i]) * _worth(law, values)
-        return dict(sorted(found.items()))
+                    frequencies[step[1]] = frequencies.get(step[1], 0.0) + float(visits[i]) * _worth(law, values)
+        return dict(sorted(frequencies.items()))
 
     def _expression(self, law: Polynomial) -> sympy.Expr:
         import sympy
@@ -378,8 +378,8 @@ def sender_chain(
     if ack_loss is not None:
         setting["ack_loss"] = True
     chosen = Setting(sender=sender, window=window, **setting)
-    for name, given in (("loss", loss), ("ack_loss", ack_loss), ("retransmission_loss", retransmission_loss)):
-        _check_chances(name, given)
+    for name, chances in (("loss", loss), ("ack_loss", ack_loss), ("retransmission_loss", retransmission_loss)):
+        _check_chances(name, chances)
     explored = explore(chosen, most_states)
     values = {"p": loss, "p_r": retransmission_loss, "a": ack_loss}
     parameters = {name: value for name, value in values.items() if value is not None}
@@ -466,8 +466,8 @@ def _from_the_lossless(steps: list[dict[Step, Polynomial]]) -> list[int]:
 def _merged(terms: Mapping[Weight, int]) -> Polynomial:
     """Data sent again is lost like new data."""
     law: Polynomial = {}
-    for (lost, kept, lost_again, kept_again, *acks), count in terms.items():
-        term: Weight = (lost + lost_again, kept + kept_again, 0, 0, *acks)  # type: ignore[assignment]
+    for (lost, passed, lost_again, kept_again, *acks), count in terms.items():
+        term: Weight = (lost + lost_again, passed + kept_again, 0, 0, *acks)  # type: ignore[assignment]
         law[term] = law.get(term, 0) + count
     return law
 

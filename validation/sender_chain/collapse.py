@@ -73,9 +73,9 @@ class BackOff:
     def matrices(self, loss: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """A and B at a loss [1]."""
         check("loss", loss, 0.0, 1.0, "give a chance")
-        source, target, timers, lost, kept, count = self._moves
+        source, target, timers, lost, passed, count = self._moves
         out = np.zeros((2, self.size, self.size))
-        np.add.at(out, (timers, source, target), count * float(loss) ** lost * (1.0 - loss) ** kept)
+        np.add.at(out, (timers, source, target), count * float(loss) ** lost * (1.0 - loss) ** passed)
         return out[0], out[1]
 
     def growth(self, loss: float) -> float:

@@ -256,7 +256,7 @@ def explore(setting: Setting, most_states: int = MOST_STATES, paths: bool = Fals
         raise SenderChainError(_refused(setting, reason))
     check("most_states", most_states, 1, 10**9, "count states", whole=True)
     machine = Machine(setting)
-    found: dict[bytes, int] = {}
+    numbers: dict[bytes, int] = {}
     states: list[bytes | None] = []
     result = Explored(setting)
     congestion_windows: set[float] = set()
@@ -265,7 +265,7 @@ def explore(setting: Setting, most_states: int = MOST_STATES, paths: bool = Fals
 
     def number_of(state: bytes) -> int:
         name = hashlib.blake2b(state, digest_size=16).digest()
-        number = found.setdefault(name, len(states))
+        number = numbers.setdefault(name, len(states))
         if number == len(states):
             states.append(state)
             if len(states) > most_states:

@@ -98,9 +98,9 @@ class Sender(Model):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, known in (("sender", SENDERS), ("rules", RULES)):
-            if getattr(self, name) not in known:
-                raise DomainError(f"{name} must be one of {', '.join(known)}, got {shown(getattr(self, name), 40)}")
+        for name, choices in (("sender", SENDERS), ("rules", RULES)):
+            if getattr(self, name) not in choices:
+                raise DomainError(f"{name} must be one of {', '.join(choices)}, got {shown(getattr(self, name), 40)}")
         for name in ("window", "timeout", "backoff_cap", "delayed_ack", "tick", "halvings", "most_states"):
             if np.ndim(getattr(self, name)):
                 raise DomainError(
@@ -174,10 +174,10 @@ class Sender(Model):
         """How many states there are, and what is rounded, in a sentence."""
         chain, halvings = self.compiled(), self.told_apart()
         more = f"; {_merged(halvings)}" if halvings else ""
-        most = max(at.new + at.again for at in chain.instants)
-        if most > self.window:
+        burst = max(at.new + at.again for at in chain.instants)
+        if burst > self.window:
             more += (
-                f"; up to {most} packets go at once: beside the window of {self.window}, what is sent again or for a "
+                f"; up to {burst} packets go at once: beside the window of {self.window}, what is sent again or for a "
                 "duplicate"
             )
         return (
@@ -201,7 +201,7 @@ class Sender(Model):
             (f"acknowledgements delayed by up to {made.delayed_ack:g} RTT", bool(made.delayed_ack)),
             (_merged(made.halvings), bool(made.halvings)),
         ]
-        return ", ".join(text for text, said in parts if said)
+        return ", ".join(text for text, differs in parts if differs)
 
     def heading(self) -> str:
         """What a table of `sent` shows: where instants lie closer than a round trip, several share one.
@@ -276,8 +276,8 @@ class Sender(Model):
         def solved(model: Sender) -> xr.Dataset:
             return model.observe(stationary(model.chain(), throw=True))
 
-        others = [x for x in (self.retransmission_loss, self.ack_loss) if x is not None]
-        if dimensions(self.loss) != 1 or any(dimensions(x) for x in others):
+        further = [x for x in (self.retransmission_loss, self.ack_loss) if x is not None]
+        if dimensions(self.loss) != 1 or any(dimensions(x) for x in further):
             raise DomainError(
                 "loss must be the only array where a chain is followed along it; sweep the other losses in a loop"
             )

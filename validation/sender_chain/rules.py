@@ -31,9 +31,9 @@ def objection(functions: tuple[Callable[..., None], ...]) -> str:
         clock = list(inspect.signature(function).parameters)[1]
         if clock in _loaded(function.__code__):
             return "reads the clock"
-        for found in _reached(function, set()):
+        for value in _reached(function, set()):
             for reason, modules in _FOREIGN.items():
-                if any(found is m or getattr(found, "__module__", None) == m.__name__ for m in modules):
+                if any(value is m or getattr(value, "__module__", None) == m.__name__ for m in modules):
                     return reason
     return ""
 

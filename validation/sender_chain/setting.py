@@ -124,7 +124,7 @@ class Setting:
 
     def flows(self) -> Flows:
         """The sender."""
-        least = self.timeout * RTT
+        min_rto = self.timeout * RTT
         return Flows(
             sender=self.sender,
             rules=self.rules,
@@ -136,9 +136,9 @@ class Setting:
             limited_transmit=self.limited_transmit,
             leap=self.leap,
             delayed_ack=self.delayed_ack * RTT,
-            min_rto=least,
-            initial_rto=least,
-            max_rto=least * 2**self.backoff_cap,
+            min_rto=min_rto,
+            initial_rto=min_rto,
+            max_rto=min_rto * 2**self.backoff_cap,
             max_backoff=2**self.backoff_cap,
             timer_granularity=(self.tick or 0.0) * RTT,
             clear_rtt_after=self.clear_rtt_after,

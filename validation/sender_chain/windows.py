@@ -45,18 +45,18 @@ def alike(window: int, halvings: int, deflates: bool = False) -> tuple[NDArray[n
     """
     if not halvings:
         return np.empty(0), np.empty(0)
-    known = {1.0}
+    edges_so_far = {1.0}
     level = [float(n) for n in range(2, window + 1)]
     for halved in range(halvings + 1):
         new = []
         for edge in level:
-            while edge >= 1.0 and (name := round(edge, 10)) not in known:
-                known.add(name)
+            while edge >= 1.0 and (name := round(edge, 10)) not in edges_so_far:
+                edges_so_far.add(name)
                 new.append(edge)
                 edge = (edge + math.sqrt(edge * edge - 4.0)) / 2.0 if edge >= 2.0 else 0.0
         level = [2.0 * edge for edge in new if 2.0 * edge <= window]
         if deflates and not halved:
             level += [edge + n for edge in new for n in range(1, window) if edge + n <= window]
-    edges = np.array(sorted(known)) - _BELOW
+    edges = np.array(sorted(edges_so_far)) - _BELOW
     middles = np.concatenate([[1.0], (edges[1:] + edges[:-1]) / 2.0, [float(window)]])
     return edges, middles

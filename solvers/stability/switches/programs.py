@@ -78,19 +78,19 @@ class _Errors:
         zero = b.const(0)
         if op.kind == "input" and op.value in self.variables:
             return b.input(f"error of {op.value}")
-        own = b.mul(self.rounding, self._abs(self.value[i]))
+        rounding = b.mul(self.rounding, self._abs(self.value[i]))
         if op.kind == "const":
-            return zero if Fraction(op.value).denominator == 1 else own
+            return zero if Fraction(op.value).denominator == 1 else rounding
         if op.kind == "input":
-            return zero if op.value == TIME else own
+            return zero if op.value == TIME else rounding
         ea, eb = self.error[op.a], self.error[op.b] if op.b >= 0 else zero
         if op.kind == "step":
             return zero
         if op.kind in ("min", "max"):
             return b.apply("max", ea, eb)
         if op.kind in ("add", "sub"):
-            return b.add(own, b.add(ea, eb))
-        total = own
+            return b.add(rounding, b.add(ea, eb))
+        total = rounding
         for slope, error in zip(self._slopes(op), (ea, eb), strict=False):
             if error != zero:
                 total = b.add(total, b.mul(self._abs(slope), error))

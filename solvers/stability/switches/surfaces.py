@@ -47,14 +47,16 @@ def on_surfaces(system: System, piece: System, x: Array, points: NDArray[np.int6
     list of (n, m) arrays, one a switch
     """
     with np.errstate(all="ignore"):
-        held = _undecided(piece, x, points, width)
-        if not held.any():
+        undecided = _undecided(piece, x, points, width)
+        if not undecided.any():
             return []
         out = []
         for argument in _arguments(system.equations):
-            rest = np.full(x.shape, np.nan)
-            rest[:, held] = _solve(system, piece, argument, x[:, held], points[held], width[:, held])
-            out.append(rest)
+            solutions = np.full(x.shape, np.nan)
+            solutions[:, undecided] = _solve(
+                system, piece, argument, x[:, undecided], points[undecided], width[:, undecided]
+            )
+            out.append(solutions)
     return out
 
 

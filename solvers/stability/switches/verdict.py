@@ -73,17 +73,17 @@ def judge(group: Sides, is_map: bool) -> tuple[Array, Array, Array, Array]:
         lags = np.where(late, group.tau, 0.0)
         parts = lags if is_map and lags.size else np.any(lags > 0, axis=1, keepdims=True)
         for kind in np.unique(parts, axis=0):
-            here = np.flatnonzero((parts == kind).all(axis=1))
-            part = group.take(here)
+            rows = np.flatnonzero((parts == kind).all(axis=1))
+            part = group.take(rows)
             if kind.any() and not is_map:
-                value[here] = _growing_history(part)
+                value[rows] = _growing_history(part)
                 continue
             matrices, cone, jump = _first_order(part, kind.astype(int))
-            error[here] = _rounding(matrices, is_map)
-            value[here], exact[here] = _of_matrices(matrices, cone, jump, error[here], is_map)
-    near = np.abs(value) <= error
-    verdict = np.where(near & exact, MARGINAL, np.sign(value))
-    verdict[np.isnan(value) | (near & ~exact)] = UNKNOWN
+            error[rows] = _rounding(matrices, is_map)
+            value[rows], exact[rows] = _of_matrices(matrices, cone, jump, error[rows], is_map)
+    within_error = np.abs(value) <= error
+    verdict = np.where(within_error & exact, MARGINAL, np.sign(value))
+    verdict[np.isnan(value) | (within_error & ~exact)] = UNKNOWN
     return value, verdict.astype(np.int8), exact & ~np.isnan(value), error
 
 
@@ -212,8 +212,8 @@ def _one_form_falls(a: Array, is_map: bool) -> NDArray[np.bool_]:
         rank_one = size[:, 1] <= 1e-9 * size[:, 0]
         roots = np.linalg.eigvals(a[:, 0] @ a[:, 1])
         norm = np.linalg.norm(a[:, 0], axis=(1, 2)) * np.linalg.norm(a[:, 1], axis=(1, 2))
-        near = (roots.real <= 0) & (np.abs(roots.imag) <= 1e-6 * norm[:, None])
-        sure = np.asarray(rank_one & ~near.any(axis=1))
+        on_axis = (roots.real <= 0) & (np.abs(roots.imag) <= 1e-6 * norm[:, None])
+        sure = np.asarray(rank_one & ~on_axis.any(axis=1))
     for i in np.flatnonzero(~sure):
         sure[i] = _tried(a[i])
     return sure

@@ -95,8 +95,8 @@ def plot(result: xr.Dataset | xr.DataArray, what: str = "") -> go.Figure:
             f"what = {what!r} belongs to a simulation or a sweep of scenarios, and result is neither; leave it out"
         )
     look = import_module(f"{__name__}.look")
-    own = hasattr(result, "dims") and not hasattr(result, "data_vars")
-    if kind not in _FIGURES and own:
+    is_array = hasattr(result, "dims") and not hasattr(result, "data_vars")
+    if kind not in _FIGURES and is_array:
         return _with_fixed(look.array_figure(result), result)
     if kind not in _FIGURES:
         described = f"solver {kind!r}" if kind else f"a {type(result).__name__} without it"

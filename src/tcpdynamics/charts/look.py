@@ -161,8 +161,8 @@ def swept_dims(result: xr.Dataset) -> tuple[str, ...]:
     """Dimensions of the parameters: those of the status, or those that all quantities have."""
     if "status" in result:
         return tuple(str(d) for d in result["status"].dims)
-    first, *others = [v.dims for v in result.data_vars.values()]
-    return tuple(str(d) for d in first if all(d in dims for dims in others))
+    first, *more = [v.dims for v in result.data_vars.values()]
+    return tuple(str(d) for d in first if all(d in dims for dims in more))
 
 
 def coordinate(result: xr.Dataset | xr.DataArray, dim: str) -> Any:
@@ -248,14 +248,14 @@ def _dash(number: int) -> str:
 def _lines(values: xr.DataArray, x: str) -> list[tuple[str, Any]]:
     """Each line of a quantity along `x`, with its label."""
     lines = []
-    others = sorted((str(d) for d in values.dims if d != x), key=lambda d: d != "flow")
-    shape = tuple(values.sizes[d] for d in others)
+    more_dims = sorted((str(d) for d in values.dims if d != x), key=lambda d: d != "flow")
+    shape = tuple(values.sizes[d] for d in more_dims)
     for index in np.ndindex(*shape):
-        line = values.isel(dict(zip(others, index, strict=True)))
-        words = [f"{values.name}" + (f"[{int(line.flow)}]" if "flow" in others else "")]
-        words += [_label(d, coordinate(values, d)[i]) for d, i in zip(others, index, strict=True) if d != "flow"]
-        text = ", ".join(words[1:] if others == ["state"] else words)
-        lines.append((text if set(others) - {"flow"} else f"{text}: {_meaning(values)}", line.values))
+        line = values.isel(dict(zip(more_dims, index, strict=True)))
+        words = [f"{values.name}" + (f"[{int(line.flow)}]" if "flow" in more_dims else "")]
+        words += [_label(d, coordinate(values, d)[i]) for d, i in zip(more_dims, index, strict=True) if d != "flow"]
+        text = ", ".join(words[1:] if more_dims == ["state"] else words)
+        lines.append((text if set(more_dims) - {"flow"} else f"{text}: {_meaning(values)}", line.values))
     if len(lines) <= MAX_LINES:
         return lines
     sizes = np.array([np.nan_to_num(np.abs(y)).max(initial=0.0) for _, y in lines])
@@ -343,8 +343,8 @@ def array_figure(values: xr.DataArray) -> go.Figure:
 
 def _is_list(values: xr.DataArray, dim: str) -> bool:
     """Whether a dimension only numbers a few things, such as groups of flows, beside one that is a scale."""
-    others = [d for d in values.dims if d != dim]
-    return dim not in values.coords and values.sizes[dim] <= MAX_LINES and all(d in values.coords for d in others)
+    more_dims = [d for d in values.dims if d != dim]
+    return dim not in values.coords and values.sizes[dim] <= MAX_LINES and all(d in values.coords for d in more_dims)
 
 
 def point_figure(result: xr.Dataset, names: Sequence[str]) -> go.Figure:

@@ -97,19 +97,21 @@ def bifurcation_figure(result: xr.Dataset, exponents: xr.Dataset | None = None) 
     for values, along, colour in panels:
         if "flow" in values.dims:
             values = values.isel(flow=0)
-        kept = _bounded(values.transpose(dim, along).values, result)
-        x, y = _points(result[dim].values, kept, MARKERS // len(panels))
+        extrema = _bounded(values.transpose(dim, along).values, result)
+        x, y = _points(result[dim].values, extrema, MARKERS // len(panels))
         style = {"size": 2 if x.size > 5000 else 4, "color": colour}
         name = str(values.attrs.get("long_name", values.name)).partition(" of ")[0]
         name = unsettled if colour == GREY else name
         new = x.size > 0 and name not in [trace.name for trace in figure.data if trace.showlegend]
         figure.add_scattergl(x=x, y=y, mode="markers", marker=style, name=name, showlegend=new, row=1, col=1)
     if "level" in result:  # a store from before `rest` was kept has the motion's end only
-        rest = result["rest" if "rest" in result else "level"].where(result.attractor == 1)
+        equilibria = result["rest" if "rest" in result else "level"].where(result.attractor == 1)
         named = "equilibrium (solved for)" if "rest" in result else "at the end, near equilibrium"
         style = {"color": BLACK, "width": 2}
-        if np.isfinite(rest.values).any():
-            figure.add_scatter(x=result[dim].values, y=rest.values, mode="lines", line=style, name=named, row=1, col=1)
+        if np.isfinite(equilibria.values).any():
+            figure.add_scatter(
+                x=result[dim].values, y=equilibria.values, mode="lines", line=style, name=named, row=1, col=1
+            )
     attrs = (result["level"] if "level" in result else panels[0][0]).attrs
     title = dict(attrs) | {"long_name": str(attrs.get("long_name", "")).removesuffix(" at the end")}
     figure.update_yaxes(title_text=axis_title("", title), row=1, col=1)
@@ -146,18 +148,18 @@ def _points(parameter: Any, values: Any, limit: int) -> tuple[Any, Any]:
     """Markers: each value once (a cycle repeats), and no more than a page can draw."""
     x, y = [], []
     for at, row in zip(parameter, values, strict=True):
-        known = row[np.isfinite(row)]
-        if known.size:
-            scale = float(np.abs(known).max()) or 1.0
-            first = np.unique(np.round(known / scale, 9), return_index=True)[1]
+        finite = row[np.isfinite(row)]
+        if finite.size:
+            scale = float(np.abs(finite).max()) or 1.0
+            first = np.unique(np.round(finite / scale, 9), return_index=True)[1]
             x.append(np.full(first.size, at))
-            y.append(known[first])
+            y.append(finite[first])
     if not x:
         return np.empty(0), np.empty(0)
     xs, ys = np.concatenate(x), np.concatenate(y)
     if xs.size > limit:
-        kept = np.sort(np.random.default_rng(0).choice(xs.size, limit, replace=False))
-        xs, ys = xs[kept], ys[kept]
+        sample = np.sort(np.random.default_rng(0).choice(xs.size, limit, replace=False))
+        xs, ys = xs[sample], ys[sample]
     return xs, ys
 
 

@@ -120,9 +120,9 @@ def window_figure(result: xr.Dataset, flows: Sequence[int] | None = None) -> go.
     """
     _need(result, "window_time", "record.windows", "0.1")
     which = result.window_flow.values.astype(int)
-    known = np.unique(which if flows is not None else which[np.isin(which, _flows(result))]).tolist()
-    chosen, names = _choose(flows, _in_turn(result, known), "flows"), _flow_names(result)
-    figure = _figure(f"Windows: {_title(result)}{_of_all(chosen, known, flows, 'flows')}", "window [packets]")
+    recorded = np.unique(which if flows is not None else which[np.isin(which, _flows(result))]).tolist()
+    chosen, names = _choose(flows, _in_turn(result, recorded), "flows"), _flow_names(result)
+    figure = _figure(f"Windows: {_title(result)}{_of_all(chosen, recorded, flows, 'flows')}", "window [packets]")
     highest = 0.0
     for j, flow in enumerate(chosen):
         rows = which == flow
@@ -169,12 +169,12 @@ def queue_figure(result: xr.Dataset, links: Sequence[int | str] | None = None) -
     _need(result, "queue_time", "record.queues", "0.1")
     which, packets = result.queue_link.values.astype(int), result.queue_packets.values
     names = _link_names(result)
-    known = np.unique(which)
+    recorded = np.unique(which)
     if links is None and "link" in result.coords:
-        known = known[np.isin([names[i] for i in known], np.atleast_1d(result.link.values))]
+        recorded = recorded[np.isin([names[i] for i in recorded], np.atleast_1d(result.link.values))]
     # The longest first; of equals, the first listed.
-    longest = [-float(packets[which == i].mean()) for i in known]
-    ranked = known[np.argsort(longest, kind="stable")].tolist()
+    longest = [-float(packets[which == i].mean()) for i in recorded]
+    ranked = recorded[np.argsort(longest, kind="stable")].tolist()
     numbers = None
     if links is not None:
         places = {name: i for i, name in enumerate(names)}
@@ -392,8 +392,8 @@ def _in_turn(result: xr.Dataset, known: list[int]) -> list[int]:
         group = of_flow.get(flow, -1)
         count[group] = count.get(group, 0) + 1
         rank[flow] = (count[group], group)
-    shown = sorted(known, key=rank.__getitem__)
-    return sorted(shown[:SHOWN]) + shown[SHOWN:]
+    ordered = sorted(known, key=rank.__getitem__)
+    return sorted(ordered[:SHOWN]) + ordered[SHOWN:]
 
 
 def _title(result: xr.Dataset) -> str:
@@ -516,20 +516,20 @@ def _sliced(
     starts = result.slice.values
     width = float(_scenario(result).get("slice", starts[1] - starts[0] if len(starts) > 1 else 1.0))
     goodput = result.slice_goodput
-    each = goodput.transpose("flow", "slice").values if "flow" in goodput.dims else goodput.values[None]
+    goodputs = goodput.transpose("flow", "slice").values if "flow" in goodput.dims else goodput.values[None]
     flows = np.array(_flows(result))
     if size is not None:
-        each = each * size[flows][:, None]
+        goodputs = goodputs * size[flows][:, None]
     lines = _lines(result, chosen)
-    rates = {name: each[np.isin(flows, members)].sum(0) / width for name, members in lines.items()}
+    rates = {name: goodputs[np.isin(flows, members)].sum(0) / width for name, members in lines.items()}
     return np.append(starts, starts[-1] + width), rates
 
 
 def _lines(result: xr.Dataset, chosen: list[int]) -> dict[str, list[int]]:
     """Names and members of the lines of a figure: the flows of a result together, then those chosen one by one."""
     flows, names = _flows(result), _flow_names(result)
-    each = {names[i]: [i] for i in chosen}
+    flow_lines = {names[i]: [i] for i in chosen}
     if len(flows) == 1:
-        return each
+        return flow_lines
     count = sum(group.get("count", 1) for group in _scenario(result).get("flows", ()))
-    return {"all flows" if len(flows) >= count else "these flows together": flows} | each
+    return {"all flows" if len(flows) >= count else "these flows together": flows} | flow_lines

@@ -107,8 +107,10 @@ def _why_unknown(chart: xr.Dataset) -> str:
         return ""
     codes = chart.status.values[_verdicts(chart).values == 2]
     codes, counts = np.unique(codes[(codes != 0) & (codes != NOT_YET)], return_counts=True)
-    known = set(Status)
-    reasons = [Status(int(c)).sentence.partition(":")[0] for c in codes[np.argsort(-counts)] if int(c) in known]
+    codes_of_status = set(Status)
+    reasons = [
+        Status(int(c)).sentence.partition(":")[0] for c in codes[np.argsort(-counts)] if int(c) in codes_of_status
+    ]
     return (": " if len(reasons) == 1 else ", mostly: ") + reasons[0] if reasons else ""
 
 
@@ -120,12 +122,14 @@ def _boundary(figure: go.Figure, chart: xr.Dataset, across: str, up: str) -> Non
         (c[f"boundary_{across}"].values, c[f"boundary_{up}"].values, _jumps(c, size)) for c in boundary_curves(chart)
     ]
     for at_jumps, name, dash in ((False, "from the roots", "solid"), (True, "at a jump", "dot")):
-        known = set()
+        legend_names = set()
         for single, mode in ((False, "lines"), (True, "markers")):
             parts = [c for c in curves if (len(c[0]) == 1) == single]
-            kept = [_with_neighbours(jump) if at_jumps else ~jump for *_, jump in parts]
+            shown_parts = [_with_neighbours(jump) if at_jumps else ~jump for *_, jump in parts]
             x, y = (
-                np.concatenate([np.append(np.where(k, c[i], np.nan), np.nan) for c, k in zip(parts, kept, strict=True)])
+                np.concatenate(
+                    [np.append(np.where(k, c[i], np.nan), np.nan) for c, k in zip(parts, shown_parts, strict=True)]
+                )
                 if parts
                 else np.empty(0)
                 for i in (0, 1)
@@ -135,9 +139,9 @@ def _boundary(figure: go.Figure, chart: xr.Dataset, across: str, up: str) -> Non
             look: dict[str, Any] = {"marker": {"color": BLACK, "size": 4}}
             if mode == "lines":
                 look = {"line": {"color": BLACK, "width": 5, "dash": dash}}
-            first = name not in known
+            first = name not in legend_names
             figure.add_scatter(x=x, y=y, mode=mode, name=f"boundary, {name}", showlegend=first, **look)
-            known.add(name)
+            legend_names.add(name)
 
 
 def _jumps(curve: xr.Dataset, size: float) -> Any:
@@ -159,10 +163,10 @@ def _with_neighbours(where: Any) -> Any:
 def _closed_form(figure: go.Figure, chart: xr.Dataset, across: str, up: str) -> None:
     """Where the margin changes sign, on straight lines between the points of the grid."""
     margin = chart.margin.transpose(across, up).values
-    known = np.isfinite(margin)
-    if not (margin[known] < 0).any() or not (margin[known] > 0).any():
+    finite = np.isfinite(margin)
+    if not (margin[finite] < 0).any() or not (margin[finite] > 0).any():
         return
-    largest = float(np.abs(margin[known]).max())
+    largest = float(np.abs(margin[finite]).max())
     value = -np.where(np.isinf(margin), np.sign(margin) * largest, margin)
     rows, columns = np.indices(margin.shape, float)
     nodes = {"row": rows.ravel(), "column": columns.ravel()}

@@ -72,15 +72,17 @@ def sweep_figure(result: xr.Dataset, quantities: Sequence[str] = ()) -> go.Figur
     """
     from plotly.subplots import make_subplots
 
-    keys, known = _keys(result), quantities_of(result)
+    keys, measured = _keys(result), quantities_of(result)
     for name in quantities:
-        if name not in known:
-            raise ValueError(f"no quantity {shown(name)}{suggestion(name, known)}; the sweep has {', '.join(known)}")
+        if name not in measured:
+            raise ValueError(
+                f"no quantity {shown(name)}{suggestion(name, measured)}; the sweep has {', '.join(measured)}"
+            )
     if not 1 <= len(keys) <= 2:
         raise ValueError(
             f"the figure of a sweep shows one or two swept keys, got {len(keys)}; choose values with result.isel"
         )
-    names = list(quantities) or _chosen(result, known)
+    names = list(quantities) or _chosen(result, measured)
     if not names:
         raise ValueError("the sweep has no quantity with means; with_intervals(result) makes them")
     words = [key for key in keys if result[key].dtype.kind in "OUT"]
@@ -132,9 +134,9 @@ def _title(values: xr.DataArray, more: str = "") -> str:
 def _indices(result: xr.Dataset, name: str, keys: list[str]) -> list[tuple[str, dict[str, int]]]:
     """Maps of a quantity: one, or one for each group, flow or link."""
     mean = result[f"{name}_mean"].squeeze()
-    others = [str(d) for d in mean.dims if d not in keys]
-    shape = tuple(mean.sizes[d] for d in others)
-    return [(name, dict(zip(others, index, strict=True))) for index in list(np.ndindex(*shape))[:MAX_LINES]]
+    more_dims = [str(d) for d in mean.dims if d not in keys]
+    shape = tuple(mean.sizes[d] for d in more_dims)
+    return [(name, dict(zip(more_dims, index, strict=True))) for index in list(np.ndindex(*shape))[:MAX_LINES]]
 
 
 def _panel_title(result: xr.Dataset, name: str, index: dict[str, int]) -> str:
@@ -149,12 +151,12 @@ def _lines(
     mean, low, high = (result[f"{name}_{part}"].squeeze() for part in ("mean", "low", "high"))
     mean = mean.expand_dims(along) if along not in mean.dims else mean
     low, high = low.broadcast_like(mean), high.broadcast_like(mean)
-    others = [str(d) for d in mean.dims if d != along]
+    more_dims = [str(d) for d in mean.dims if d != along]
     x = result[along].values
-    lines = list(np.ndindex(*(mean.sizes[d] for d in others)))
+    lines = list(np.ndindex(*(mean.sizes[d] for d in more_dims)))
     mode = "markers" if x.dtype.kind in "OUT" else "lines+markers" if len(x) <= FEW else "lines"
     for index in lines[:MAX_LINES]:
-        chosen = dict(zip(others, index, strict=True))
+        chosen = dict(zip(more_dims, index, strict=True))
         label = ", ".join(_word(result, d, i) for d, i in chosen.items())
         new = bool(label) and label not in colours
         if new:

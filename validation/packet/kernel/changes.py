@@ -47,22 +47,22 @@ def depart(w: Any, line: Any, slot: Any) -> Any:
     e = at.event(w, slot)
     while s.place + 1 < s.rows and _row(w, line, s.place + 1).time <= w.now:
         s.place += 1
-    begin, row, left = w.now, s.place, 8.0 * e.length
-    s.bits += left
-    s.length = left
+    begin, row, bits = w.now, s.place, 8.0 * e.length
+    s.bits += bits
+    s.length = bits
     rate = _row(w, line, row).rate
     while row + 1 < s.rows:
         until = _row(w, line, row + 1).time
-        if rate > 0.0 and (not s.by_bits or left <= rate * (until - begin)):
+        if rate > 0.0 and (not s.by_bits or bits <= rate * (until - begin)):
             break
-        left -= rate * (until - begin)  # with whole packets, rate is 0 here
+        bits -= rate * (until - begin)  # with whole packets, rate is 0 here
         begin = until
         row += 1
         rate = _row(w, line, row).rate
     s.rate = rate
     sending = gap = 2.0 * w.end + 1.0  # an outage that does not end
     if rate > 0.0:
-        sending = left / rate
+        sending = bits / rate
         gap = s.length / rate
     if not w.exact:
         sending = math.floor(sending * GRID) / GRID

@@ -28,8 +28,8 @@ INTERPRETED: list[Any] = [None]
 
 
 def _read(shape: str) -> tuple[Any, list[Any]]:
-    returned, _, taken = shape.rstrip(")").partition("(")
-    return _KINDS[returned], [_KINDS[word.strip()] for word in taken.split(",")]
+    returned, _, arguments = shape.rstrip(")").partition("(")
+    return _KINDS[returned], [_KINDS[word.strip()] for word in arguments.split(",")]
 
 
 def caller(shape: str) -> Any:
@@ -83,21 +83,21 @@ def compiled(function: Callable[..., Any], shape: str, keep: bool = True) -> tup
         return len(INTERPRETED) - 1, function
     from numba.core.ccallback import CFunc
 
-    returned, taken = _read(shape)
+    returned, arguments = _read(shape)
     function = getattr(function, "py_func", function)  # of another file, compiled for its loop
-    made = CFunc(function, (tuple(taken), returned), locals={}, options=dict(OPTIONS))
+    callback = CFunc(function, (tuple(arguments), returned), locals={}, options=dict(OPTIONS))
     if keep:
         try:
-            made.enable_caching()
+            callback.enable_caching()
         except RuntimeError as error:  # a folder that cannot be written to: compiled in each process
             if "no locator" not in str(error):
                 raise
         else:
-            cache: Any = made._cache  # type: ignore[attr-defined]
+            cache: Any = callback._cache  # type: ignore[attr-defined]
             cache._cache_file._source_stamp = SOURCES
-    made.compile()
-    address: Any = made.address
-    return int(address), made
+    callback.compile()
+    address: Any = callback.address
+    return int(address), callback
 
 
 def addresses(files: Any, shapes: dict[str, str]) -> Any:

@@ -79,13 +79,13 @@ def _measure(w: Any, line: Any, i: Any, m: Any, of_link: Any) -> None:
     elif f.x5 <= 0.0 or w.now - m.begun < f.p3 * f.rtt or m.made - m.back >= WAITING:
         return
     else:
-        others = of_link.own - m.all_then - (m.own - m.own_then)
+        cross_bits = of_link.own - m.all_then - (m.own - m.own_then)
         if f.p6 > 0.0:
-            others -= of_link.measuring - m.measuring_then - (m.own - m.own_then)
-        taken = others / (w.now - m.begun)
+            cross_bits -= of_link.measuring - m.measuring_then - (m.own - m.own_then)
+        cross_rate = cross_bits / (w.now - m.begun)
         if f.p6 > 0.0:
-            taken += _offered(w, line, i)
-        available = max(line.rate - taken, 0.0)
+            cross_rate += _offered(w, line, i)
+        available = max(line.rate - cross_rate, 0.0)
         if f.p4 > 0.0:
             available = max(available * (1.0 + f.p4 * _normal(m)), 0.0)
         place = _place(w, line, i, m.made)

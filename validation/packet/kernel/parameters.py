@@ -48,15 +48,15 @@ def read_parameters(file: ModuleType | None, values: Mapping[str, Any], key: str
     ScenarioError
         Naming the parameter that is unknown, out of bounds, or impossible beside another.
     """
-    known = {p.name: p for p in parameters_of(file)}
+    parameters = {p.name: p for p in parameters_of(file)}
     if not isinstance(values, Mapping):
         raise ScenarioError(f"{key} must be a table of names and numbers, got {shown(values)}")
     for name in values:
-        if name not in known:
-            has = f"{what} has {', '.join(known)}" if known else f"{what} has none"
-            raise ScenarioError(f"unknown key {key}.{str(name)[:60]}{suggestion(str(name), known)}; {has}")
+        if name not in parameters:
+            has = f"{what} has {', '.join(parameters)}" if parameters else f"{what} has none"
+            raise ScenarioError(f"unknown key {key}.{str(name)[:60]}{suggestion(str(name), parameters)}; {has}")
     read = {}
-    for name, p in known.items():
+    for name, p in parameters.items():
         value = values.get(name, p.default)
         if p.unit and isinstance(value, str):
             value = quantity(value, p.unit, f"{key}.{name}")

@@ -107,15 +107,15 @@ def _echo(f: Any) -> Any:
     """
     if not f.ecn_as_ns2:
         return ECE if f.echoes_mark else 0
-    held = f.held_marks
+    marks = f.held_marks
     f.held_marks = 0
-    if held & CWR:
+    if marks & CWR:
         f.echoes_mark = 0
-    if held & CE:
+    if marks & CE:
         f.echoes_mark = 1
-    if held & ECE:
+    if marks & ECE:
         return ECE
-    return ECE if held & ECT and f.echoes_mark else 0
+    return ECE if marks & ECT and f.echoes_mark else 0
 
 
 @inlined

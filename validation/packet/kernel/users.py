@@ -90,8 +90,8 @@ def _size(web: Any) -> Any:
     if web.tail <= 0.0:
         return web.objects
     web.size_draws += ONE
-    least = web.objects * (web.tail - 1.0) / web.tail
-    drawn = least * (1.0 - uniform(web.size_key, web.size_draws)) ** (-1.0 / web.tail)
+    smallest = web.objects * (web.tail - 1.0) / web.tail
+    drawn = smallest * (1.0 - uniform(web.size_key, web.size_draws)) ** (-1.0 / web.tail)
     return max(np.int64(1), np.int64(min(drawn, 1e12) + 0.5))
 
 

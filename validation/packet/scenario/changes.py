@@ -40,21 +40,21 @@ def hangs_on(key: str, swept: Iterable[str]) -> bool:
     (True, False)
     """
     names, chosen = key.split("."), set(swept)
-    owners = [(switch, own) for switch, (_, own, _) in _OFF.items()] + [("sender", "parameters")]
+    owners = [(switch, key_of_owner) for switch, (_, key_of_owner, _) in _OFF.items()] + [("sender", "parameters")]
     return any(
-        name == own and ".".join([*names[:i], switch]) in chosen
+        name == key_of_owner and ".".join([*names[:i], switch]) in chosen
         for i, name in enumerate(names)
-        for switch, own in owners
+        for switch, key_of_owner in owners
     )
 
 
 def _goes_along(name: str, value: Any, sender: object) -> dict[str, Any]:
     """The mechanism's own key, and what is left of it, where this value of a key switches it off."""
-    off, own, nothing = _OFF.get(name, (None, "", None))
+    off, dependent, nothing = _OFF.get(name, (None, "", None))
     # Of some senders the parameters are their own, whatever the control.
     if off is None or value != off or (name == "control" and isinstance(sender, str) and sender in PACED):
         return {}
-    return {own: nothing}
+    return {dependent: nothing}
 
 
 def put(table: dict[str, Any], names: list[str], value: Any) -> None:
@@ -80,8 +80,8 @@ def put(table: dict[str, Any], names: list[str], value: Any) -> None:
         at = at.setdefault(key, {}) if isinstance(at, dict) else at[key]
     at[_key(at, names[-1], names[:-1])] = value
     if isinstance(at, dict) and len(names) > 1:
-        for own in _goes_along(names[-1], value, at.get("sender")):
-            at.pop(own, None)
+        for dependent in _goes_along(names[-1], value, at.get("sender")):
+            at.pop(dependent, None)
 
 
 def _key(at: Any, name: str, before: list[str]) -> str | int:
@@ -101,8 +101,8 @@ def _key(at: Any, name: str, before: list[str]) -> str | int:
             "zeros before it"
         )
     if len(name) > 9 or int(name) >= len(at):
-        held = f"the indices 0 to {len(at) - 1}" if at else "no entries"
-        raise InputError(f"{where}.{_cut(name)}: {where} has {held}; add more in the file")
+        entries = f"the indices 0 to {len(at) - 1}" if at else "no entries"
+        raise InputError(f"{where}.{_cut(name)}: {where} has {entries}; add more in the file")
     return int(name)
 
 
@@ -144,8 +144,8 @@ def changed(scenario: Scenario, values: Mapping[str, Any]) -> Scenario:
         for name in before:
             at = at.setdefault(name, {})
         at[last] = _Leaf(value)
-    whole: Scenario = _apply(scenario, tree, [])
-    return whole
+    scenario_after: Scenario = _apply(scenario, tree, [])
+    return scenario_after
 
 
 def check_keys(keys: Iterable[str]) -> None:
@@ -159,10 +159,10 @@ def check_keys(keys: Iterable[str]) -> None:
     ...     print(error)
     bottleneck.rate is a part of bottleneck, which is set as a whole; leave one of them out
     """
-    known = {str(key) for key in keys}
-    for key in sorted(known):
+    names = {str(key) for key in keys}
+    for key in sorted(names):
         for above in accumulate(key.split(".")[:-1], "{}.{}".format):
-            if above in known:
+            if above in names:
                 raise ScenarioError(
                     f"{_cut(key)} is a part of {_cut(above)}, which is set as a whole; leave one of them out"
                 )
@@ -177,16 +177,16 @@ def _apply(part: Any, tree: Any, before: list[str]) -> Any:
     if isinstance(tree, _Leaf):
         return tree.value
     if dataclasses.is_dataclass(part) and not isinstance(part, type):
-        known = [f.name for f in dataclasses.fields(part)]
+        field_names = [f.name for f in dataclasses.fields(part)]
         for name in tree:
-            if name not in known:
+            if name not in field_names:
                 key = ".".join([*before, name])
-                if name == "trace" and "changes" in known:
+                if name == "trace" and "changes" in field_names:
                     raise ScenarioError(
                         f"{_cut(key)} is read for a scenario's file on disk only; give its rows as changes"
                     )
                 raise ScenarioError(
-                    f"unknown key {_cut(key)}{suggestion(name, known)}; docs/scenarios.md lists the known ones"
+                    f"unknown key {_cut(key)}{suggestion(name, field_names)}; docs/scenarios.md lists the known ones"
                 )
         new = {name: _apply(getattr(part, name), sub, [*before, name]) for name, sub in tree.items()}
         for name in tree:
@@ -250,8 +250,8 @@ def _about(key: str) -> dict[str, Any]:
 
 def keys_of(table: Mapping[str, Any]) -> Iterator[str]:
     """Keys that a scenario, as the nested table of a file, knows: for completion and suggestions."""
-    own = (f.name for f in dataclasses.fields(Scenario) if f.name not in (*_PARTS, "nodes"))
-    yield from own
+    names = (f.name for f in dataclasses.fields(Scenario) if f.name not in (*_PARTS, "nodes"))
+    yield from names
     for name, part in _PARTS.items():
         fields = [f.name for f in dataclasses.fields(part)]
         if name in ("bottleneck", "record"):

@@ -72,8 +72,8 @@ def _number(value: Any, column: int, at: str) -> float:
         raise ScenarioError(f"{at}: {what} must be a number, got {shown(value)}")
     if (low <= number <= high) or (column == 1 and number == 0):
         return float(number)
-    least = f"0 for an outage, or {low:g}" if column == 1 else f"{low:g}"
-    raise ScenarioError(f"{at}: {what} must be {least} to {high:g} [{_UNITS[column]}], got {shown(value)}")
+    bound = f"0 for an outage, or {low:g}" if column == 1 else f"{low:g}"
+    raise ScenarioError(f"{at}: {what} must be {bound} to {high:g} [{_UNITS[column]}], got {shown(value)}")
 
 
 def read_trace(path: str | Path, key: str = "links.trace") -> tuple[tuple[float | str, ...], ...]:

@@ -114,5 +114,5 @@ class Record:
     @property
     def names(self) -> tuple[str, ...]:
         """What is to be written down."""
-        kept = {f.name: getattr(self, f.name) for f in fields(self)}
-        return tuple(name for name, value in kept.items() if value is not None and value is not False)
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        return tuple(name for name, value in values.items() if value is not None and value is not False)

@@ -71,10 +71,10 @@ def key(
 
 def keys(record: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     """Names and metadata of a record's keys, with `default`, `optional` and `truth` (whether it is a truth value)."""
-    for each in dataclasses.fields(record):
-        kind = str(each.type)
+    for one in dataclasses.fields(record):
+        kind = str(one.type)
         may_be_none, truth = kind.endswith("| None"), kind in ("bool", "bool | None")
-        yield each.name, {**each.metadata, "default": each.default, "optional": may_be_none, "truth": truth}
+        yield one.name, {**one.metadata, "default": one.default, "optional": may_be_none, "truth": truth}
 
 
 def check_keys(record: Any, prefix: str, at: str = "") -> None:
@@ -107,10 +107,10 @@ def refused_by(judge: str, record: Any, prefix: str) -> Iterator[str]:
 def described(record: type[_Record]) -> type[_Record]:
     """Add the keys to a class's docstring, in the style of NumPy, before the errors and examples."""
     lines = ["Attributes", "----------"]
-    for each in dataclasses.fields(record):  # type: ignore[arg-type]
-        about = each.metadata
+    for one in dataclasses.fields(record):  # type: ignore[arg-type]
+        about = one.metadata
         words = "{" + ", ".join(f'"{word}"' for word in about["choices"]) + "}" if about["choices"] else ""
-        lines.append(f"{each.name} : {about['kind'] or words or str(each.type).replace(' | ', ' or ')}")
+        lines.append(f"{one.name} : {about['kind'] or words or str(one.type).replace(' | ', ' or ')}")
         lines += textwrap.wrap(about["meaning"], 112, initial_indent="    ", subsequent_indent="    ")
     doc = record.__doc__ or ""
     title = "    Raises\n" if "    Raises\n" in doc else "    Examples\n"
@@ -121,13 +121,13 @@ def described(record: type[_Record]) -> type[_Record]:
 
 def read_texts(record: Any, prefix: str = "") -> None:
     """Turn the texts of a record that is being made into numbers: "50ms" becomes 0.05, also within a tuple."""
-    for each in dataclasses.fields(record):
-        unit, value = each.metadata.get("unit"), getattr(record, each.name)
+    for one in dataclasses.fields(record):
+        unit, value = one.metadata.get("unit"), getattr(record, one.name)
         if unit and isinstance(value, str | list | tuple) and value != "auto":
-            number = read_quantities(value, unit, prefix + each.name)
+            number = read_quantities(value, unit, prefix + one.name)
             # Bytes are counted in whole numbers.
-            whole = unit == "B" and isinstance(number, float) and number.is_integer()
-            object.__setattr__(record, each.name, int(number) if whole else number)  # type: ignore[arg-type]
+            integral = unit == "B" and isinstance(number, float) and number.is_integer()
+            object.__setattr__(record, one.name, int(number) if integral else number)  # type: ignore[arg-type]
 
 
 def read_quantities(value: Any, unit: str, key: str) -> float | tuple[float, ...]:

@@ -46,7 +46,7 @@ class Routes:
         for way in ways:
             joined[way.target].add(way.source)
         # Hosts, joined to one other node only, are never passed: searches leave them out, however many there are.
-        self._host_of = {node: next(iter(others)) for node, others in joined.items() if len(others) == 1}
+        self._host_of = {node: next(iter(neighbours)) for node, neighbours in joined.items() if len(neighbours) == 1}
         self._inner = {node: [b for b in beyond if b not in self._host_of] for node, beyond in self.next.items()}
         self._searches: dict[str, tuple[dict[str, str], deque[str]]] = {}
         self._reached = 0
@@ -114,9 +114,9 @@ class Routes:
 
     def _known(self, node: str) -> None:
         if node not in self.next:
-            known = listed(self.next)
+            nodes = listed(self.next)
             raise ScenarioError(
-                f"flows.source, target or route: node {shown(node)} is on no link; known nodes: {known}"
+                f"flows.source, target or route: node {shown(node)} is on no link; known nodes: {nodes}"
             )
 
 

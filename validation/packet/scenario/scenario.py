@@ -296,8 +296,8 @@ class Scenario:
                 "drops.packet"
             )
         if drop.link is not None and drop.link not in self.link_names:
-            known = listed(self.link_names)
-            raise ScenarioError(f"drops.link {shown(drop.link)} is not a link; known: {known}")
+            names = listed(self.link_names)
+            raise ScenarioError(f"drops.link {shown(drop.link)} is not a link; known: {names}")
         if drop.ack is not None and not self.links:
             raise ScenarioError(
                 "drops.ack needs links; on a bottleneck acknowledgements are lost by bottleneck.ack_loss alone"
@@ -349,8 +349,8 @@ class Scenario:
 
     def jitters(self, group: Flows) -> tuple[float, float]:
         """Least and greatest `jitter_on` over the ways of a group [s]."""
-        each = {self.jitter_on(group, there) for there, _ in self.routes_of(group) or [((0,), ())]}
-        return min(each), max(each)
+        jitters = {self.jitter_on(group, there) for there, _ in self.routes_of(group) or [((0,), ())]}
+        return min(jitters), max(jitters)
 
     def _find_routes(
         self, group: Flows, sources: tuple[str, ...], targets: tuple[str, ...]

@@ -324,9 +324,9 @@ def _close_up(w: Any, f: Any, s: Any, r: Any) -> None:
         if entry.seq >= 0:
             if position < lane.recover:
                 late += 1
-            kept = _in_list(w, f, s, r, to)
-            kept.seq = entry.seq
-            kept.time = entry.time
+            target = _in_list(w, f, s, r, to)
+            target.seq = entry.seq
+            target.time = entry.time
             to += 1
     lane.recover = lane.head + late
     lane.tail = to
@@ -428,18 +428,18 @@ def _time_out(w: Any, f: Any, s: Any, i: Any, r: Any) -> None:
 @inlined
 def _measure(w: Any, f: Any, s: Any, r: Any, back: Any, time: Any) -> None:
     """A segment went over route `r`, its acknowledgement came over `back`, in `time` [s] (eqs. 4-8)."""
-    there, here = route_of(w, f, r), route_of(w, f, back)
-    if there.forward < 0.0 and here.back < 0.0:
-        there.forward = here.back = 0.5 * time
+    there, this = route_of(w, f, r), route_of(w, f, back)
+    if there.forward < 0.0 and this.back < 0.0:
+        there.forward = this.back = 0.5 * time
     elif there.forward < 0.0:
-        there.forward = max(time - here.back, 0.0)
-    elif here.back < 0.0:
-        here.back = max(time - there.forward, 0.0)
+        there.forward = max(time - this.back, 0.0)
+    elif this.back < 0.0:
+        this.back = max(time - there.forward, 0.0)
     else:
-        step = 0.5 * (1.0 - s.alpha) * (time - (there.forward + here.back))
+        step = 0.5 * (1.0 - s.alpha) * (time - (there.forward + this.back))
         there.forward += step
-        here.back += step
-    f.srtt = there.forward + here.back
+        this.back += step
+    f.srtt = there.forward + this.back
 
 
 @inlined

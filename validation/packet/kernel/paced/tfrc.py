@@ -134,11 +134,11 @@ def _wait(w: Any, f: Any, s: Any, i: Any) -> None:
 @called
 def _heard(w: Any, f: Any) -> Any:
     """The highest of the reported rates that are remembered."""
-    most = 0.0
+    largest = 0.0
     for j in range(f.n_lanes):
         if interval(w, f, j).heard_at > -math.inf:
-            most = max(most, interval(w, f, j).heard)
-    return most
+            largest = max(largest, interval(w, f, j).heard)
+    return largest
 
 
 @called
@@ -152,14 +152,14 @@ def _hear_only(w: Any, f: Any, rate: Any) -> None:
 @called
 def _halve(w: Any, f: Any, s: Any) -> None:
     """Section 4.4; `limit` is what the sender may send twice of."""
-    least = f.packet_size / s.longest_gap
+    slowest = f.packet_size / s.longest_gap
     heard = _heard(w, f)
     if s.p <= 0.0:
-        s.rate = max(s.rate / 2.0, least)
+        s.rate = max(s.rate / 2.0, slowest)
     else:
-        limit = max(heard if s.fair > 2.0 * heard else s.fair / 2.0, least)
+        limit = max(heard if s.fair > 2.0 * heard else s.fair / 2.0, slowest)
         _hear_only(w, f, limit / 2.0)
-        s.rate = max(min(s.fair, limit), least)
+        s.rate = max(min(s.fair, limit), slowest)
 
 
 def on_send(w: Any, f: Any, i: Any, slot: Any) -> None:
@@ -304,12 +304,12 @@ def _loss_event_rate(w: Any, f: Any, s: Any) -> Any:
     if s.events == 0:
         return 0.0
     interval(w, f, 0).packets = s.highest - s.event_from + 1.0
-    known = min(s.events, f.n_lanes - 2)
-    closed = weigh(w, f, 1, known + 1, -1, 1.0)
+    intervals = min(s.events, f.n_lanes - 2)
+    closed = weigh(w, f, 1, intervals + 1, -1, 1.0)
     s.factor = 1.0
     if s.discounting and interval(w, f, 0).packets > 2.0 * closed:
         s.factor = max(2.0 * closed / interval(w, f, 0).packets, s.least_discount)
-    return 1.0 / max(weigh(w, f, 0, known, 0, s.factor), closed)
+    return 1.0 / max(weigh(w, f, 0, intervals, 0, s.factor), closed)
 
 
 @called

@@ -39,8 +39,8 @@ def seconds_per_packet(p: Any, rtt: Any, timeout: Any, b: Any, bounded: Any) -> 
 
 @inlined
 def _weight(w: Any, f: Any, i: Any, shift: Any, factor: Any) -> Any:
-    kept = interval(w, f, i).kept
-    return (kept if i == 0 else factor * kept) * interval(w, f, i + shift).weight
+    length = interval(w, f, i).kept
+    return (length if i == 0 else factor * length) * interval(w, f, i + shift).weight
 
 
 @called

@@ -168,15 +168,15 @@ def on_feedback(w: Any, f: Any, i: Any, slot: Any) -> None:
         s.phase = AFTER_SLOW_START
         s.rate = s.former = s.fair
     else:
-        most = max(s.most, size / s.rtt)
+        limit = max(s.most, size / s.rtt)
         if s.fair > s.rate:
             s.rate += size / s.rtt * min((w.now - s.last_change) / s.rtt, 2.0)
             if 0.0 > w.now - 1.5 * s.rtt:  # ns-2 takes the start of the simulation for an idle time
-                most = max(s.most, _first_window(size) * size / s.rtt)
-            s.rate = min(s.rate, most, s.fair)
+                limit = max(s.most, _first_window(size) * size / s.rtt)
+            s.rate = min(s.rate, limit, s.fair)
             s.phase = RISING
         else:
-            s.rate = min(s.fair, most)
+            s.rate = min(s.fair, limit)
             s.phase = FALLING
         s.last_change = w.now
     f.cwnd = s.rate * s.rtt / size
@@ -209,8 +209,8 @@ def _measure(f: Any, s: Any) -> None:
 @called
 def _fair(p: Any, rtt: Any, timeout: Any, size: Any, b: Any) -> Any:
     """The equation's rate [byte/s]."""
-    each = seconds_per_packet(p, rtt, timeout, b, True)
-    return FASTEST if each < TINY else min(size / each, FASTEST)
+    seconds = seconds_per_packet(p, rtt, timeout, b, True)
+    return FASTEST if seconds < TINY else min(size / seconds, FASTEST)
 
 
 @inlined

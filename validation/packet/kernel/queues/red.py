@@ -197,13 +197,13 @@ def admits(w: Any, line: Any, slot: Any, busy: Any) -> Any:
     """The mean queue moves on, and decides; a full queue has the last word."""
     s = _state(w, line, 0)
     size = np.int64(at.event(w, slot).length)
-    held = np.float64(line.waiting_bytes if s.bytes else line.waiting)
+    length = np.float64(line.waiting_bytes if s.bytes else line.waiting)
     if s.linux:
-        chosen = _as_linux(line, s, held)
+        chosen = _as_linux(line, s, length)
     elif s.ns2:
-        chosen = _as_ns2(w, line, s, size, held, busy)
+        chosen = _as_ns2(w, line, s, size, length, busy)
     else:
-        chosen = _published(w, line, s, size, held, busy)
+        chosen = _published(w, line, s, size, length, busy)
     if chosen and not ((s.share < s.mark_p or s.mark_p == 1.0) and mark(w, line, slot)):
         return 0
     if droptail.admits(w, line, size, busy):

@@ -89,18 +89,18 @@ def admits(w: Any, line: Any, slot: Any, busy: Any) -> Any:
 def put(w: Any, line: Any, slot: Any) -> None:
     """A packet joins its list; new data beyond its places is lost, the last of the longest lane first."""
     s = _state(w, line, 0)
-    own = s.current
+    lane_number = s.current
     if _is_repeat(w, slot):
         append(w, s, slot)
         s.retransmissions += 1.0
     else:
-        own = sfq.lane_of(w, line, s, slot)
-        sfq.join(w, line, s, own, slot)
+        lane_number = sfq.lane_of(w, line, s, slot)
+        sfq.join(w, line, s, lane_number, slot)
     if line.limit >= 0 and line.busy:
         while _room(line, s) < 0 and s.lanes > 0.0:
-            if lane(w, line, own).packets == 0:
-                own = s.current
-            sfq.lose_of_longest(w, line, s, own)
+            if lane(w, line, lane_number).packets == 0:
+                lane_number = s.current
+            sfq.lose_of_longest(w, line, s, lane_number)
 
 
 def take(w: Any, line: Any) -> Any:

@@ -104,10 +104,10 @@ def admits(w: Any, line: Any, slot: Any, busy: Any) -> Any:
         return 0
     if not s.ns2:
         return 1
-    left = line.limit - line.waiting
+    room = line.limit - line.waiting
     used = lane(w, line, i).packets
     if line.limit >= 0 and (
-        left <= 0 or used >= left // 2 or (left < line.n_lanes and used > line.limit // line.n_lanes)
+        room <= 0 or used >= room // 2 or (room < line.n_lanes and used > line.limit // line.n_lanes)
     ):
         return 0
     return 1

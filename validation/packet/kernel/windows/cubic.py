@@ -112,10 +112,10 @@ def on_ack_linux(f: Any, now: Any, acked: Any) -> None:
     window that is aimed at, x9: the least round trip since the last timeout, without that of the handshake and those
     of the second after a loss [s, 0: none].
     """
-    left = reno.slow_start(f, acked)
-    if left > 0:
-        _aim(f, math.floor(now * _TICKS + 1e-6) + 1.0, left)
-        reno.count_up(f, np.int64(f.x5), left)
+    beyond = reno.slow_start(f, acked)
+    if beyond > 0:
+        _aim(f, math.floor(now * _TICKS + 1e-6) + 1.0, beyond)
+        reno.count_up(f, np.int64(f.x5), beyond)
 
 
 def on_every_ack_linux(f: Any, now: Any, acked: Any) -> None:
@@ -151,10 +151,10 @@ def _aim(f: Any, tick: Any, acked: Any) -> None:
         f.x5 = np.float64(cwnd // (target - cwnd)) if target > cwnd else 100.0 * cwnd
         if f.x0 == 0.0:
             f.x5 = min(f.x5, 20.0)
-    each = np.int64(np.floor(8.0 * (1.0 + f.p1) / 3.0 / (1.0 - f.p1))) * cwnd // 8
-    if f.x4 > each:
-        more = (np.int64(f.x4) - 1) // each
-        f.x4 -= np.float64(more * each)
+    friendly = np.int64(np.floor(8.0 * (1.0 + f.p1) / 3.0 / (1.0 - f.p1))) * cwnd // 8
+    if f.x4 > friendly:
+        more = (np.int64(f.x4) - 1) // friendly
+        f.x4 -= np.float64(more * friendly)
         f.x3 += np.float64(more)
     if f.x3 > f.cwnd:
         f.x5 = min(f.x5, np.float64(cwnd // (np.int64(f.x3) - cwnd)))

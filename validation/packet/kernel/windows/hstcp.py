@@ -99,15 +99,15 @@ def on_ack_ns2(f: Any, now: Any, acked: Any) -> None:
 def _slow_down_ns2(f: Any) -> Any:
     """What is left of the window, and whether by half; x0: the last factor (0: none), x1: has there been a decrease?"""
     window = whole_window(f)
-    left = window * (f.x0 if f.x0 > 0.0 else 0.5)
+    decreased = window * (f.x0 if f.x0 > 0.0 else 0.5)
     if f.cwnd > f.p0:
         f.x0 = _decrease_ns2(f)
-        left = window - f.x0 * window
+        decreased = window - f.x0 * window
     by_half = f.x1 == 0.0 or f.cwnd < f.ssthresh
     f.x1 = 1.0
     halved = window / 2.0
-    f.ssthresh = np.float64(np.int64(halved if by_half or f.action == AFTER_TIMEOUT else left))
-    return halved if by_half or f.x0 in (0.0, 0.5) else left
+    f.ssthresh = np.float64(np.int64(halved if by_half or f.action == AFTER_TIMEOUT else decreased))
+    return halved if by_half or f.x0 in (0.0, 0.5) else decreased
 
 
 def on_loss_ns2(f: Any, now: Any) -> None:

@@ -58,9 +58,9 @@ def on_timeout_ns2(f: Any, now: Any) -> None:
 @inlined
 def on_ack_linux(f: Any, now: Any, acked: Any) -> None:
     """As Linux: what is acknowledged opens the window in slow start, as far as the threshold; what is left counts."""
-    left = slow_start(f, acked)
-    if left > 0:
-        count_up(f, np.int64(f.cwnd), left)
+    beyond = slow_start(f, acked)
+    if beyond > 0:
+        count_up(f, np.int64(f.cwnd), beyond)
 
 
 @inlined

@@ -109,19 +109,19 @@ def _take_acknowledged(
     original = 0
     for seq in range(una, ack):
         one = segment(w, f, seq)
-        seen = at.sacked(w)[i, seq & mask] != 0
+        sacked = at.sacked(w)[i, seq & mask] != 0
         if one.marks & EVER:
             if one.marks & AGAIN:
                 s.again -= 1
             repeated = True
-        elif not seen:
+        elif not sacked:
             last = one.time
             if first < 0.0:
                 first = last
             lowest = min(lowest, seq)
             if seq < s.point:
                 original = 1
-        if seen:
+        if sacked:
             at.sacked(w)[i, seq & mask] = 0
             f.sack_total -= 1
             s.reported -= 1
@@ -134,7 +134,7 @@ def _take_acknowledged(
         take_out(w, f, s, seq)
     f.una = ack
     f.next = f.top
-    known = _measure(w, f, i, s, ack > una, repeated, first, first_reported, echo)
+    timed = _measure(w, f, i, s, ack > una, repeated, first, first_reported, echo)
     if ack > una:
         if not selective:
             use_up_duplicates(f, s, ack - una)
@@ -144,7 +144,7 @@ def _take_acknowledged(
             note_overtaking(f, s, lowest, highest)
         return True, original
     # Not where what is reported was sent after the head was sent last: the timeout would be put off and off.
-    return known and 0.0 <= first_reported < segment(w, f, ack).time, original
+    return timed and 0.0 <= first_reported < segment(w, f, ack).time, original
 
 
 @called

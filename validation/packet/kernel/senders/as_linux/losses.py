@@ -76,12 +76,12 @@ def find_overtaken(w: Any, f: Any, i: Any, s: Any) -> Any:
         if one.marks & (LOST | AGAIN) != LOST:
             if not sent_after(s.newest, s.newest_end, one.time, seq + 1):
                 break
-            left = s.newest_rtt + patience - floored(w.now - one.time)
-            if left <= 1e-9:
+            wait = s.newest_rtt + patience - floored(w.now - one.time)
+            if wait <= 1e-9:
                 mark_lost(w, f, i, s, seq)
                 take_out(w, f, s, seq)
             else:
-                longest = max(longest, left)
+                longest = max(longest, wait)
         seq = newer
     return longest
 
@@ -99,10 +99,10 @@ def find_lost(w: Any, f: Any, i: Any, s: Any, advanced: Any) -> Any:
     if not s.looked:
         return False
     s.looked = 0
-    left = find_overtaken(w, f, i, s)
-    if left > 0.0:
-        arm(w, f, i, s, OVERTAKEN, in_ticks(f, left + LEAST))
-    return left > 0.0
+    wait = find_overtaken(w, f, i, s)
+    if wait > 0.0:
+        arm(w, f, i, s, OVERTAKEN, in_ticks(f, wait + LEAST))
+    return wait > 0.0
 
 
 @called
