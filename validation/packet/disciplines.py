@@ -12,16 +12,17 @@ from .kernel import records as k
 from .kernel.parameters import read_parameters
 from .kernel.queues import DISCIPLINES, HOOKS, MECHANISMS
 from .kernel.streams import stream
-from .scenario.scenario import Scenario, refuse_above
+from .memory import Memory
+from .scenario.scenario import Scenario
 
 
-def fill_queues(scenario: Scenario, seed: int, links: Any) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-    """Write where each link's discipline keeps its state; addresses of the hooks in use, and the states."""
+def fill_queues(scenario: Scenario, seed: int, links: Any, memory: Memory) -> NDArray[np.int64]:
+    """Append the states of the links' disciplines to `memory`; addresses of the hooks in use."""
     word = int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0])
     used = {way.mechanism for way in scenario.ways} - {"droptail"}
-    table = hooks.addresses([file if name in used else None for name, file in MECHANISMS.items()], HOOKS)
-    parts: list[NDArray[np.uint8]] = []
-    end = 0
+    table: NDArray[np.int64] = hooks.addresses(
+        [file if name in used else None for name, file in MECHANISMS.items()], HOOKS
+    )
     for i, way in enumerate(scenario.ways if used else ()):
         if way.mechanism == "droptail":
             continue
@@ -29,12 +30,10 @@ def fill_queues(scenario: Scenario, seed: int, links: Any) -> tuple[NDArray[np.i
         values = read_parameters(DISCIPLINES[way.queue], way.queue_parameters, "links.queue_parameters", way.queue)
         links["key"][i] = stream(word, k.QUEUEING, i)
         for where, record in zip(("state", "lanes"), _records(file, values, way), strict=True):
-            links[where][i] = end
+            links[where][i] = memory.append(record)
             links["n_lanes"][i] = len(record)
-            parts.append(np.frombuffer(record.tobytes(), np.uint8))
-            end += record.nbytes
-    refuse_above(float(end), "queues", "lower the number of sub-queues")
-    return table, np.concatenate([np.zeros(0, np.uint8), *parts])
+    memory.check("queues", "lower the number of sub-queues")
+    return table
 
 
 def _records(file: Any, values: dict[str, float], way: Any) -> tuple[Any, Any]:

@@ -5,47 +5,37 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .hops import on_clock
 from .kernel import changes, hooks, loss_models
 from .kernel import records as k
 from .kernel.streams import first_draw, stream
+from .memory import Memory
 from .scenario.link import Link
 from .scenario.losses import read_loss
 from .scenario.scenario import Scenario, refuse_above
 
 
-def fill_ways(scenario: Scenario, seed: int, links: Any, memory: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def fill_ways(scenario: Scenario, seed: int, links: Any, memory: Memory) -> None:
     """Append to `memory` the records of links that lose in bursts, or change, and write where they are."""
     if not any(way.changes or (way.loses and not way.loses_alike) for way in scenario.ways):
-        return memory
+        return
     word = int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0])
-    parts = [memory]
-    end = memory.nbytes
     tables: dict[Any, int] = {}  # both directions of a link have one
-
-    def append(made: Any) -> int:
-        nonlocal end
-        parts.append(np.frombuffer(made.tobytes(), np.uint8))
-        end += made.nbytes
-        return int(end - made.nbytes)
-
     for i, way in enumerate(scenario.ways):
         if way.loses and not way.loses_alike:
-            links["channel"][i] = append(_channel(way.loss, word, 2 * i))
+            links["channel"][i] = memory.append(_channel(way.loss, word, 2 * i))
             if way.ack_loss is not None:
-                append(_channel(way.ack_loss, word, 2 * i + 1))
+                memory.append(_channel(way.ack_loss, word, 2 * i + 1))
                 links["ack_channel"][i] = 1
         if way.changes:
             links["departs"][i] = hooks.addresses([changes], changes.HOOKS)[0, 0]
             if way.course not in tables:
-                refuse_above(float(end + 24 * len(way.course)), "tables of changes", "give shorter ones")
-                tables[way.course] = append(_table(scenario, way))
+                refuse_above(float(memory.size + 24 * len(way.course)), "tables of changes", "give shorter ones")
+                tables[way.course] = memory.append(_table(scenario, way))
             links["table"][i] = tables[way.course]
-            links["course"][i] = append(_state(scenario, way))
-    refuse_above(float(end), "losses and changes of links", "take fewer links with them")
-    return np.concatenate(parts)
+            links["course"][i] = memory.append(_state(scenario, way))
+    memory.check("losses and changes of links", "take fewer links with them")
 
 
 def _channel(loss: Any, word: int, number: int) -> Any:

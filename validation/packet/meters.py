@@ -5,25 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .kernel import hooks
 from .kernel import meters as kernel
 from .kernel import records as k
 from .kernel.streams import stream
+from .memory import Memory
 from .scenario.scenario import Scenario, refuse_above
 
 
-def fill_meters(
-    scenario: Scenario, seed: int, flows: Any, hops: Any, links: Any, memory: NDArray[np.uint8]
-) -> NDArray[np.uint8]:
+def fill_meters(scenario: Scenario, seed: int, flows: Any, hops: Any, links: Any, memory: Memory) -> None:
     """Append to `memory` the records of meters, if a flow needs one, and write where they are.
 
     A flow is measured for at the slowest link on its way that carries packets of others, or else at the slowest. Where
     its K was left out, it is the rate of the slowest link.
     """
     if not any(group.measures for group in scenario.flows):
-        return memory
+        return
     refuse_above(
         float((kernel.METER.itemsize + kernel.WAITING * kernel.ESTIMATE.itemsize) * len(flows)),
         "meters",
@@ -52,7 +50,5 @@ def fill_meters(
     links["served"][used] = 1
     links["capacity"][used] = 0  # a served link has a list, not a ring
     links["course"][used] = [links["course"][i] if scenario.ways[i].changes else -1 for i in used]
-    links["meters"] = memory.nbytes
-    links["estimates"] = memory.nbytes + meters.nbytes
-    waiting = np.zeros(len(flows) * kernel.WAITING * kernel.ESTIMATE.itemsize, np.uint8)
-    return np.concatenate([memory, np.frombuffer(meters.tobytes(), np.uint8), waiting])
+    links["meters"] = memory.append(meters)
+    links["estimates"] = memory.append(k.zeroed(len(flows) * kernel.WAITING, kernel.ESTIMATE))

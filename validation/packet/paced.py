@@ -13,6 +13,7 @@ from .kernel import hooks
 from .kernel import records as k
 from .kernel.paced import HOOKS, PACED
 from .kernel.senders.as_linux import records as linux
+from .memory import Memory
 from .scenario.flows import Flows
 from .scenario.scenario import Scenario, refuse_above
 
@@ -26,11 +27,11 @@ def fill_paced(
     """Write where each paced flow keeps its state; addresses of the hooks in use (row 0: none), and the states."""
     table = [np.zeros((1, len(HOOKS)), np.int64)]
     rows: dict[tuple[str, str], int] = {}
-    parts: list[NDArray[np.uint8]] = []
-    i = end = 0
+    memory = Memory()
+    i = 0
     for group in scenario.flows:
         if group.as_linux:
-            end = _as_linux(scenario, group, flows[i : i + group.count], parts, end)
+            _fill_linux(scenario, group, flows[i : i + group.count], memory)
         if not group.paced:
             i += group.count
             continue
@@ -46,28 +47,25 @@ def fill_paced(
                 _records(file, group, flows[i], hops, links, several.get(i, [])),
                 strict=True,
             ):
-                flows[where][i] = end
-                parts.append(np.frombuffer(record.tobytes(), np.uint8))
-                end += record.nbytes
-                refuse_above(float(end), "receivers", "lower flows.count or the buffers")
+                flows[where][i] = memory.append(record)
+                memory.check("receivers", "lower flows.count or the buffers")
             i += 1
-    return np.concatenate(table), np.concatenate([np.zeros(0, np.uint8), *parts])
+    return np.concatenate(table), memory.array()
 
 
-def _as_linux(scenario: Scenario, group: Flows, flows: Any, parts: list[NDArray[np.uint8]], end: int) -> int:
+def _fill_linux(scenario: Scenario, group: Flows, flows: Any, memory: Memory) -> None:
     """State and ring of senders by Linux's rules; a connection that never began makes them begin."""
     state = k.zeroed(1, linux.SENDER)
     state["since"] = -1.0
     state["probes"], state["doubts"] = group.loss_probes, group.frto
     size = linux.SENDER.itemsize + scenario.ring * linux.SEGMENT.itemsize
-    refuse_above(float(end + size * len(flows)), "senders by Linux's rules", "lower flows.count or flows.window_limit")
-    flows["paced_state"] = end + size * np.arange(len(flows))
+    wanted = float(memory.size + size * len(flows))
+    refuse_above(wanted, "senders by Linux's rules", "lower flows.count or flows.window_limit")
+    records = np.zeros((len(flows), size), np.uint8)
+    records[:, : linux.SENDER.itemsize] = np.frombuffer(state.tobytes(), np.uint8)
+    flows["paced_state"] = memory.append(records) + size * np.arange(len(flows))
     flows["paced_ring"] = flows["paced_state"] + linux.SENDER.itemsize
     flows["n_ring"] = scenario.ring
-    memory = np.zeros((len(flows), size), np.uint8)
-    memory[:, : linux.SENDER.itemsize] = np.frombuffer(state.tobytes(), np.uint8)
-    parts.append(memory.ravel())
-    return end + memory.nbytes
 
 
 def _records(file: Any, group: Any, flow: Any, hops: Any, links: Any, ways: list[Way]) -> tuple[Any, Any, Any]:

@@ -5,21 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .kernel import hooks
 from .kernel import records as k
 from .kernel.parameters import read_parameters
 from .kernel.routers import HOOKS, ROUTERS
-from .scenario.scenario import Scenario, refuse_above
+from .memory import Memory
+from .scenario.scenario import Scenario
 
 
-def fill_routers(
-    scenario: Scenario, flows: Any, hops: Any, links: Any, memory: NDArray[np.uint8]
-) -> tuple[int, NDArray[np.uint8]]:
-    """Address of what senders write for routers (0: nothing), and `memory` with the routers' records appended."""
-    parts = [memory]
-    end = memory.nbytes
+def fill_routers(scenario: Scenario, flows: Any, hops: Any, links: Any, memory: Memory) -> int:
+    """Append the routers' records to `memory`; the address of what senders write for routers (0: nothing)."""
     on_send = 0
     index = {way.name: i for i, way in enumerate(scenario.ways)}
     for i, way in enumerate(scenario.ways):
@@ -36,11 +32,9 @@ def fill_routers(
             ("router", "router_groups", "router_members"), _records(file, scenario, way, _size(flows, hops, i)),
             strict=True,
         ):  # fmt: skip
-            links[where][i] = end
-            parts.append(np.frombuffer(record.tobytes(), np.uint8))
-            end += record.nbytes
-        refuse_above(float(end), "tables of routers", "lower flows.count or take fewer links.router")
-    return on_send, np.concatenate(parts)
+            links[where][i] = memory.append(record)
+        memory.check("tables of routers", "lower flows.count or take fewer links.router")
+    return on_send
 
 
 def _records(file: Any, scenario: Scenario, way: Any, size: int) -> tuple[Any, Any, Any]:

@@ -20,6 +20,7 @@ from .kernel.streams import first_draw, stream
 from .kernel.views import bind
 from .kernel.windows import DEFAULT
 from .losses_and_changes import fill_ways
+from .memory import Memory
 from .meters import fill_meters
 from .paced import fill_paced
 from .routers import fill_routers
@@ -36,10 +37,11 @@ def build(scenario: Scenario, seed: int) -> k.Sim:
     routes, rules = fill_flows(scenario, seed, flows)
     hops, several = make_hops(scenario, flows, routes)
     drops = _drops(scenario, flows, hops, several)
-    queue_hooks, queue_state = fill_queues(scenario, seed, links)
-    queue_state = fill_ways(scenario, seed, links, queue_state)
-    routing, queue_state = fill_routers(scenario, flows, hops, links, queue_state)
-    queue_state = fill_meters(scenario, seed, flows, hops, links, queue_state)
+    memory = Memory()
+    queue_hooks = fill_queues(scenario, seed, links, memory)
+    fill_ways(scenario, seed, links, memory)
+    routing = fill_routers(scenario, flows, hops, links, memory)
+    fill_meters(scenario, seed, flows, hops, links, memory)
     paced_hooks, paced_state = fill_paced(scenario, flows, hops, links, several)
     mark_through(scenario, flows, hops, links, drops, several)
     # About one event in a bucket; a factor of four either way costs nothing.
@@ -91,7 +93,7 @@ def build(scenario: Scenario, seed: int) -> k.Sim:
         ahead_links=np.zeros((len(links), k.EDGES, k.AHEAD_LINKS)),
         ahead_flows=np.zeros((n, k.EDGES, k.AHEAD_FLOWS), np.int64),
         queue_hooks=queue_hooks,
-        queue_state=queue_state,
+        queue_state=memory.array(),
         webs=web.webs,
         users=web.users,
         connections=np.zeros((max(64, n) if web.any else 1, k.CONNECTION)),
