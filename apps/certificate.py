@@ -48,10 +48,10 @@ def certify(folder: Path, made: Mapping[str, Any], seeds: Mapping[str, Any]) -> 
     if not names:
         raise OutputError(f"cannot certify {folder}: no outputs are there; run figures --all --output {folder} first")
     document = {"made": dict(made), "seeds": dict(seeds), "outputs": []}
-    link, left = _first(document["made"], document["seeds"]), _MOST_BYTES
+    link, remaining = _first(document["made"], document["seeds"]), _MOST_BYTES
     for name in names:
         try:
-            content, left = _hash_of(folder / name, left)
+            content, remaining = _hash_of(folder / name, remaining)
         except StoreError as error:
             raise OutputError(f"cannot certify {folder}: {error}") from None
         link = _next(link, name, content)
@@ -87,7 +87,7 @@ def check(path: Path) -> list[str]:
         raise InputError(f"{path} is no certificate; `tcpdynamics figures --certificate` writes one") from None
     if not 1 <= len(rows) <= _MOST:
         raise InputError(f"{path} is no certificate: it must list 1 to {_MOST:,} files, got {len(rows):,}")
-    wrong, left = [], _MOST_BYTES
+    wrong, remaining = [], _MOST_BYTES
     for name, content, chained in rows:
         link = _next(link, name, content)
         if link != chained:
@@ -100,7 +100,7 @@ def check(path: Path) -> list[str]:
             wrong.append(f"{shown(name)}: is missing")
         else:
             try:
-                there, left = _hash_of(file, left)
+                there, remaining = _hash_of(file, remaining)
             except StoreError as error:
                 wrong.append(f"{shown(name)}: is not read: {error}")
             else:

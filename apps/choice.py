@@ -167,7 +167,7 @@ def classes(views: Sequence[str] = MOTION) -> dict[str, type[Model]]:
     import tcpdynamics.models as models
     from tcpdynamics.models.model import Model
 
-    found = {
+    by_name = {
         kebab(name): cls
         for name, cls in vars(models).items()
         if isinstance(cls, type) and issubclass(cls, Model) and views_of(cls, views)
@@ -175,8 +175,8 @@ def classes(views: Sequence[str] = MOTION) -> dict[str, type[Model]]:
     if views == CHAIN:  # compiled from the packet simulator, so that it lives beside it
         from tcpdynamics.validation.sender_chain.model import Sender
 
-        found["sender"] = Sender
-    return found
+        by_name["sender"] = Sender
+    return by_name
 
 
 def families(views: Sequence[str] = MOTION) -> list[str]:
@@ -410,13 +410,13 @@ def choose(
         model = words.cls(**values)
         problem = getattr(model, view)()
     except (DomainError, DynamicsError, ScenarioError) as error:
-        parameter, _, rest = str(error).partition(" ")
+        parameter, _, reason = str(error).partition(" ")
         if "%" in str(texts.get(parameter)):
-            rest = rest.removesuffix("; a percentage? divide by 100")  # it was one
-        raise InputError(f"`{parameter}` {rest}" if parameter in words.rows else str(error)) from None
-    whole = view == views_of(words.cls, views)[0]
+            reason = reason.removesuffix("; a percentage? divide by 100")  # it was one
+        raise InputError(f"`{parameter}` {reason}" if parameter in words.rows else str(error)) from None
+    is_first_view = view == views_of(words.cls, views)[0]
     outside = {k: v for k, v in outside.items() if v}
-    return Chosen(name, reading, model, problem, whole, swept, outside, tuple(notes))
+    return Chosen(name, reading, model, problem, is_first_view, swept, outside, tuple(notes))
 
 
 def _inside(values: Array, row: Mapping[str, Any]) -> tuple[Array, list[float]]:
@@ -498,8 +498,8 @@ class _Words:
         if chain and row["required"]:
             return values if self.exact else [float(v) for v in values]
         if len(values) == 1:
-            whole = (chain or row["integer"]) and values[0] == int(values[0])
-            return int(values[0]) if whole else values[0]
+            integral = (chain or row["integer"]) and values[0] == int(values[0])
+            return int(values[0]) if integral else values[0]
         if chain and row["integer"]:
             raise InputError(f"{label} takes one whole number, got {shown(texts[0])}; each value is another chain")
         if not chain and len(set(values)) < len(values):

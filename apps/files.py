@@ -185,20 +185,20 @@ def check_replaceable(path: Path, force: bool, what: str) -> None:
 
     An empty file, as `mktemp` makes it, may be replaced. A table has no room for what it holds: it is refused.
     """
-    held = _held_by_ours(path, force)
-    if held == _SOME_TABLE:
+    content = _held_by_ours(path, force)
+    if content == _SOME_TABLE:
         raise OutputError(
             f"cannot write {path}: {path.name} is a table, which does not say of which run; give another name, "
             "remove it, or give --force"
         )
-    if held is not None and held != _brief(what):
-        told = bare(held.partition(_MARKED)[0]) if held else "something that an older version did not name"
+    if content is not None and content != _brief(what):
+        described = bare(content.partition(_MARKED)[0]) if content else "something that an older version did not name"
         wanted = bare(_brief(what).partition(_MARKED)[0])
-        other = f", not {wanted}" if told != wanted else " with other settings"
-        if told == wanted and _MARKED not in held:
+        other = f", not {wanted}" if described != wanted else " with other settings"
+        if described == wanted and _MARKED not in content:
             other = " and does not say with which settings"
         raise OutputError(
-            f"cannot write {path}: {path.name} holds {told}{other}; give another name, remove it, or give --force"
+            f"cannot write {path}: {path.name} holds {described}{other}; give another name, remove it, or give --force"
         )
 
 
@@ -223,13 +223,13 @@ def _held_by_ours(path: Path, force: bool) -> str | None:
         raise OutputError(f"cannot write {path}: {error.strerror or error}") from None
     if not start:
         return None
-    held = _held(path, start)
-    if held is None:
+    content = _held(path, start)
+    if content is None:
         raise OutputError(
             f"cannot write {path}: the file that is there is not whole, or tcpdynamics did not write it; give another "
             "name, remove it, or give --force"
         )
-    return held
+    return content
 
 
 def _held(path: Path, start: bytes) -> str | None:
@@ -251,8 +251,8 @@ def _held(path: Path, start: bytes) -> str | None:
     if ledger := _LEDGER.match(start):
         return ledger_of(ledger[1].decode("ascii"))
     attributes = _attributes(path)
-    held = holding(attributes)
-    return _brief(held) if held else None
+    content = holding(attributes)
+    return _brief(content) if content else None
 
 
 def _attributes(path: Path) -> dict[str, Any]:

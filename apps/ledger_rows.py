@@ -129,7 +129,7 @@ def tables(record: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
     came = ledger.recorded() if record is None else record
     out = []
     for name, summary in ledger.summaries(came["rows"]).items():
-        known = ledger.claims(name)
+        claims = ledger.claims(name)
         out.append(
             {
                 "id": name,
@@ -137,7 +137,7 @@ def tables(record: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
                 "title": summary.paper.title,
                 "cite": summary.paper.cite,
                 "counts": _counts(summary),
-                "rows": [row(known[claim], came["rows"].get(claim)) for claim in summary.order],
+                "rows": [row(claims[claim], came["rows"].get(claim)) for claim in summary.order],
                 "ours": [one for one in ledger.reasons().get("ours", ()) if one["paper"] == name],
             }
         )

@@ -212,9 +212,9 @@ def add_outside(result: xr.Dataset, chosen: Chosen) -> xr.Dataset:
     if chosen.outside:
         full = {k: chosen.swept[k] for k in chosen.outside}
         codes = {k: v for k, v in _OUTSIDE.items() if k in result}
-        others = {str(k): 0 for k, v in result.data_vars.items() if v.dtype.kind in "iub" and k not in _OUTSIDE}
+        fill_values = {str(k): 0 for k, v in result.data_vars.items() if v.dtype.kind in "iub" and k not in _OUTSIDE}
         attrs = {k: v.attrs for k, v in result.coords.items()}
-        result = result.reindex(full, fill_value=others | codes)
+        result = result.reindex(full, fill_value=fill_values | codes)
         for name, values in attrs.items():
             result[name].attrs = values
     return label_axes(result, chosen)

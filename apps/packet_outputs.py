@@ -299,7 +299,7 @@ def _flow_line(group: Flows, scenario: Scenario) -> str:
             path = ", ".join(" > ".join(way) for way in group.routes)
     else:
         path = f"RTT {_seconds(low)}" + ("" if low == high else f" to {_seconds(high)}")
-    own = group.rules != "linux"  # whose ways of these can be set
+    settable = group.rules != "linux"  # whose ways of these can be set
     rules = "" if group.open_loop else f" as in {BOOKS[group.rules].CALLED}"
     words = [f"{group.sender}{rules}", path, f"packets of {group.packet_size} B"]
     if group.open_loop:
@@ -319,13 +319,17 @@ def _flow_line(group: Flows, scenario: Scenario) -> str:
             f"control {group.control}{_rule_numbers(group)}",
             f"window {s['initial_window']} to {group.window_limit}",
             f"RTO {_seconds(s['min_rto'])} to {_seconds(s['max_rto'])}, first {_seconds(s['initial_rto'])}, "
-            + (f"back-off to {group.max_backoff}, tick {_seconds(s['timer_granularity'])}" if own else "Linux's ticks"),
+            + (
+                f"back-off to {group.max_backoff}, tick {_seconds(s['timer_granularity'])}"
+                if settable
+                else "Linux's ticks"
+            ),
             "RTT by timestamps" if group.timestamps else "RTT of one segment at a time",
             f"acks of {group.ack_size} B, delayed {_seconds(group.delayed_ack) if group.delayed_ack else 'never'}",
             f"SACK {_on(s['sack'])}",
             *(["ECN on"] if group.ecn else []),
             f"limited transmit {_on(group.limited_transmit)}"
-            if own
+            if settable
             else f"loss probes {_on(group.loss_probes)}, F-RTO {_on(group.frto)}",
             f"handshake {_on(s['handshake'])}",
         ]
@@ -381,8 +385,8 @@ def _link_line(way: Link, scenario: Scenario) -> str:
     numbers = ", ".join(f"{name} {value:g}" for name, value in _queue_numbers(way))
     words.append(f"{way.queue} ({room}{f'; {numbers}' if numbers else ''})")
     if way.priority != "none":
-        own = way.priority_buffer
-        words.append(f"{way.priority} first ({'buffer shared' if own is None else f'{own} of its places'})")
+        places = way.priority_buffer
+        words.append(f"{way.priority} first ({'buffer shared' if places is None else f'{places} of its places'})")
     words += _disturbances(way)
     return ", ".join(words)
 
@@ -480,12 +484,12 @@ def check_outputs(
             if path.suffix.lower() != suffix:
                 raise OutputError(f"cannot write {path}: {form}; give a name that ends in {suffix}")
             files.check_writable(path)
-    taken = {os.path.realpath(scenario)}
+    paths_in_use = {os.path.realpath(scenario)}
     for path in (netcdf, trace, plot):
         if path is not None:
-            if os.path.realpath(path) in taken:
+            if os.path.realpath(path) in paths_in_use:
                 raise OutputError(f"cannot write {path}: it is in use for something else here; give another name")
-            taken.add(os.path.realpath(path))
+            paths_in_use.add(os.path.realpath(path))
             files.check_replaceable(path, force, what)
 
 

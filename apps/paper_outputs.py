@@ -124,12 +124,12 @@ def drawn(drawing: go.Figure) -> xr.Dataset:
     >>> data.y.values.tolist(), data.curve.values.tolist()
     ([1.0, 2.0], ['flow 1', 'flow 1'])
     """
-    found = []
+    curves = []
     for i, trace in enumerate(drawing.data):
         if trace.x is not None and trace.y is not None:
-            found.append(Curve(trace.name or f"curve {i + 1}", trace.x, trace.y))
+            curves.append(Curve(trace.name or f"curve {i + 1}", trace.x, trace.y))
     x, y = (getattr(drawing.layout, f"{axis}axis").title.text or axis for axis in "xy")
-    data = data_of(Curves(x, y, tuple(found)))
+    data = data_of(Curves(x, y, tuple(curves)))
     assert data is not None
     return data
 
@@ -278,17 +278,17 @@ def write_all(
 ) -> None:
     """Write every figure, with the results of a whole run where a figure shows an experiment, and the ledger."""
     folder.mkdir(parents=True, exist_ok=True)
-    known = figures()
+    all_figures = figures()
     drawings = {}
-    for i, (name, figure) in enumerate(known.items()):
-        progress(name, i / len(known))
+    for i, (name, figure) in enumerate(all_figures.items()):
+        progress(name, i / len(all_figures))
         numbers = whole.results.get(figure.experiment)
         if numbers is None:
             numbers = figure.solve(quick=quick) if figure.simulates else figure.solve()
         drawings[name] = write_figure(folder, figure, numbers, again(name, quick), wrote)
     progress("pictures", 1.0)
     write_pictures(folder, drawings, lambda name: again(name, quick), wrote)
-    write_ledger(folder, whole, known, wrote)
+    write_ledger(folder, whole, all_figures, wrote)
 
 
 def again(name: str, quick: bool) -> str:

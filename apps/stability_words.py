@@ -89,11 +89,11 @@ class Point:
 
     def _line_on_switch(self) -> str:
         kind = "multiplier" if self.is_map else "root"
-        each = []
+        per_side = []
         for name, roots in self.sides.items():
             jumps = not roots or math.isnan(roots[0].real)
-            each.append(f"{name} it " + ("the equations jump" if jumps else f"the {kind} {_complex(roots[0])}"))
-        return f"{self.verdict}: on a switch of the equations, {', '.join(each)}; {self._speed_on_switch()}"
+            per_side.append(f"{name} it " + ("the equations jump" if jumps else f"the {kind} {_complex(roots[0])}"))
+        return f"{self.verdict}: on a switch of the equations, {', '.join(per_side)}; {self._speed_on_switch()}"
 
     def _speed_on_switch(self) -> str:
         if self.verdict == "unknown":
@@ -163,7 +163,7 @@ def judge(chosen: Chosen, at: At | None = None) -> Point:
     speed = convergence(problem, at).rename(root="exponent").drop_vars("status")
     _, states, _ = operating_point(problem, at)
     units = {label: problem.units.get(label.partition("[")[0], "1") for label in problem.labels}
-    rest = {label: float(x) for label, x in zip(problem.labels, states[:, 0], strict=True)}
+    equilibrium = {label: float(x) for label, x in zip(problem.labels, states[:, 0], strict=True)}
     margin = getattr(type(chosen.model), "stability_margin", None)
     meaning = (margin.__doc__ or "").strip().partition("\n")[0].removesuffix(".") if margin else ""
     if meaning[1:2].islower():  # it stands in the middle of a sentence
@@ -174,7 +174,7 @@ def judge(chosen: Chosen, at: At | None = None) -> Point:
         roots.assign(dict(speed.data_vars)),
         margin_of(chosen),
         meaning,
-        rest,
+        equilibrium,
         units,
         on_switch,
         None if math.isnan(growth) or not on_switch else growth,
@@ -198,8 +198,8 @@ def point_lines(point: Point, title: str) -> Iterator[str]:
     """The verdict, where the point rests, and its roots."""
     yield title
     yield point.line()
-    rest = ", ".join(f"{k} = {v:.6g} {point.units[k]}".removesuffix(" 1") for k, v in point.at.items())
-    yield f"at rest: {rest}"
+    equilibrium = ", ".join(f"{k} = {v:.6g} {point.units[k]}".removesuffix(" 1") for k, v in point.at.items())
+    yield f"at rest: {equilibrium}"
     if point.margin is not None:
         yield f"closed form: margin {point.margin:.6g}" + (f", {point.meaning}" if point.meaning else "")
     kind = "multiplier" if point.is_map else f"root [{point.root_values.attrs['units']}]"
@@ -312,16 +312,16 @@ def _closed_form(result: xr.Dataset, verdict: NDArray[np.int8], dims: list[str])
     import numpy as np
 
     margin = result.margin.values
-    known = np.isfinite(margin) & (verdict != 2)
-    other = int((known & (((verdict == -1) & (margin < 0)) | ((verdict == 1) & (margin > 0)))).sum())
+    finite = np.isfinite(margin) & (verdict != 2)
+    other = int((finite & (((verdict == -1) & (margin < 0)) | ((verdict == 1) & (margin > 0)))).sum())
     yield (
         "closed form",
-        (f"says otherwise at {other:,} points" if other else f"agrees at all {int(known.sum()):,} points"),
+        (f"says otherwise at {other:,} points" if other else f"agrees at all {int(finite.sum()):,} points"),
     )
     if not result.sizes.get("crossing", 0) or "boundary_margin" not in result:
         return
     size = np.abs(result.boundary_margin.values)
-    zero = size <= _ZERO * max(1.0, float(np.abs(margin[known]).max(initial=0.0)))
+    zero = size <= _ZERO * max(1.0, float(np.abs(margin[finite]).max(initial=0.0)))
     if zero.any():
         yield ("", f"its margin is zero to {size[zero].max():.1g} at {int(zero.sum()):,} of {size.size:,} crossings")
     off = np.flatnonzero(np.isfinite(size) & ~zero)

@@ -158,7 +158,9 @@ def decide(
     for i, name in enumerate(over["reading"].values):
         mean = rules.interval(over.isel(reading=i).values.tolist(), runs)
         judged.append((str(name), rules.verdict(claim.rule, claim.range, mean, claim.widest), mean.mean))
-    verdict, share = rules.over_readings([each for _, each, _ in judged], [mean for _, _, mean in judged], claim.range)
+    verdict, share = rules.over_readings(
+        [verdict_of_reading for _, verdict_of_reading, _ in judged], [mean for _, _, mean in judged], claim.range
+    )
     return Decision(
         claim.id,
         verdict,
@@ -180,27 +182,27 @@ def _beside(claim: Claim, data: xr.Dataset | None) -> Interval | None:
         return None
     try:
         with np.errstate(all="ignore"):
-            found = rules.interval(measured(claim, data).isel(reading=0).values.tolist())
+            interval = rules.interval(measured(claim, data).isel(reading=0).values.tolist())
     except ValueError:  # such as the best of cases that are all missing
         return None
-    return found if found.known else None
+    return interval if interval.known else None
 
 
 def _by_model(claim: Claim, answer: Answer, setting: str) -> Decision:
     """Decide by the numbers of a finding, one for each reading."""
     numbers = np.atleast_1d(np.asarray(answer.numbers[claim.value], float))
-    each = [rules.verdict(claim.rule, claim.range, Interval(x, x, x, 1)) for x in numbers.tolist()]
-    names = answer.numbers.get("readings") or [f"{i + 1} of {len(each)}" for i in range(len(each))]
+    verdicts = [rules.verdict(claim.rule, claim.range, Interval(x, x, x, 1)) for x in numbers.tolist()]
+    names = answer.numbers.get("readings") or [f"{i + 1} of {len(verdicts)}" for i in range(len(verdicts))]
     finite, model = numbers[np.isfinite(numbers)], None
     if finite.size:
         model = Interval(float(finite.mean()), float(finite.min()), float(finite.max()), finite.size)
-    readings = tuple(zip(map(str, names), each, numbers.tolist(), strict=True))
-    verdict, share = rules.over_readings(each)
+    readings = tuple(zip(map(str, names), verdicts, numbers.tolist(), strict=True))
+    verdict, share = rules.over_readings(verdicts)
     return Decision(
         claim.id,
         verdict,
         model=model,
-        readings=readings if len(each) > 1 else (),
+        readings=readings if len(verdicts) > 1 else (),
         share=share,
         supported=bool(answer.supported),
         text=answer.answer,
@@ -222,10 +224,10 @@ def solve(name: str) -> Answer:
 
 def solve_aside(names: Iterable[str], executor: Executor) -> Callable[[], None]:
     """Let an executor solve findings beside what else it has to do; the function that is given back waits for them."""
-    asked = {name: executor.submit(solve, name) for name in names if name not in _SOLVED}
+    futures = {name: executor.submit(solve, name) for name in names if name not in _SOLVED}
 
     def wait() -> None:
-        for name, answer in asked.items():
+        for name, answer in futures.items():
             _SOLVED[name] = answer.result()
 
     return wait

@@ -173,12 +173,12 @@ def experiments() -> dict[str, Experiment]:
 
 def get_experiment(name: str) -> Experiment:
     """The experiment of that name. Raises DomainError where there is none."""
-    known = experiments()
-    if name not in known:
+    by_name = experiments()
+    if name not in by_name:
         raise DomainError(
-            f"there is no experiment {shown(name)}{suggestion(name, tuple(known))}; known: {', '.join(known)}"
+            f"there is no experiment {shown(name)}{suggestion(name, tuple(by_name))}; known: {', '.join(by_name)}"
         )
-    return known[name]
+    return by_name[name]
 
 
 @functools.cache
@@ -324,16 +324,16 @@ def run(
     total = len(chosen) * len(readings) * count
     for case in chosen:
         experiment.build(case, readings[0], setting)  # refused before anything runs
-    own = ThreadPoolExecutor(os.cpu_count()) if executor is None else None
+    pool = ThreadPoolExecutor(os.cpu_count()) if executor is None else None
     try:
         data = sweep(
-            work, points, store=store, block=max(1, total // 4096), executor=executor or own, throw=True, retry=True,
+            work, points, store=store, block=max(1, total // 4096), executor=executor or pool, throw=True, retry=True,
             about={"model": name, "fingerprint": experiment.fingerprint(setting)},
             progress=None if progress is None else lambda done, _, __: progress(done / total),
         )  # fmt: skip
     finally:
-        if own is not None:
-            own.shutdown(cancel_futures=True)
+        if pool is not None:
+            pool.shutdown(cancel_futures=True)
     return _labelled(experiment, data, chosen, readings, work, setting)
 
 
@@ -371,7 +371,7 @@ def partly(case: Mapping[str, str], *wanted: Mapping[str, str]) -> bool:
     >>> partly({"sender": "Reno", "density": "2.50"}, {"sender": "LEAP"}, {"density": "2.50"})
     True
     """
-    return any(all(case.get(axis) == label for axis, label in each.items()) for each in wanted)
+    return any(all(case.get(axis) == label for axis, label in labels.items()) for labels in wanted)
 
 
 def scenario_place(name: str) -> str:

@@ -178,19 +178,19 @@ def read_ledger(table: Mapping[str, Any]) -> Ledger:
     """A ledger from the table of a file: `[ledger]`, `[papers.NAME]`, and `[[groups]]` of claims with shared facts."""
     papers = {name: Paper(name, **facts) for name, facts in table["papers"].items()}
     claims: dict[str, Claim] = {}
-    known = {f.name for f in fields(Claim)}
+    keys = {f.name for f in fields(Claim)}
     for group in table["groups"]:
         shared = {k: v for k, v in group.items() if k not in ("paper", "claims")}
         if group["paper"] not in papers:
             raise LedgerError(f"group at {shown(group.get('place'))}: paper {shown(group['paper'])} is not known")
-        for own in group["claims"]:
-            facts = shared | own
+        for claim_facts in group["claims"]:
+            facts = shared | claim_facts
             for name in ("case", "compared_with", "arguments"):  # what a group has in common stays
-                if name in shared and name in own:
-                    facts[name] = shared[name] | own[name]
-            name = f"{group['paper']}.{own.get('id')}"
-            for key in facts.keys() - known:
-                raise LedgerError(f"claim {shown(name)}: key {shown(key)} is not known{suggestion(key, tuple(known))}")
+                if name in shared and name in claim_facts:
+                    facts[name] = shared[name] | claim_facts[name]
+            name = f"{group['paper']}.{claim_facts.get('id')}"
+            for key in facts.keys() - keys:
+                raise LedgerError(f"claim {shown(name)}: key {shown(key)} is not known{suggestion(key, tuple(keys))}")
             missing = [k for k in ("id", "place", "quantity", "published", "unit", "rule", "value") if k not in facts]
             if missing:
                 raise LedgerError(f"claim {shown(name)}: {', '.join(missing)} missing")
@@ -214,10 +214,10 @@ def claims(paper: str = "") -> dict[str, Claim]:
     >>> "leap.table1.reno.2_50" in claims("leap")
     True
     """
-    whole = ledger()
-    if paper and paper not in whole.papers:
-        raise DomainError(f"paper must be one of {', '.join(whole.papers)}, got {shown(paper)}")
-    return {name: one for name, one in whole.claims.items() if not paper or one.paper == paper}
+    all_claims = ledger()
+    if paper and paper not in all_claims.papers:
+        raise DomainError(f"paper must be one of {', '.join(all_claims.papers)}, got {shown(paper)}")
+    return {name: one for name, one in all_claims.claims.items() if not paper or one.paper == paper}
 
 
 def get_claim(name: str) -> Claim:
@@ -228,12 +228,12 @@ def get_claim(name: str) -> Claim:
     DomainError
         There is none; the message names one that is close.
     """
-    known = claims()
+    by_name = claims()
     name = name.replace("-", "_")
-    if name not in known:
-        close = suggestion(name, tuple(known))
+    if name not in by_name:
+        close = suggestion(name, tuple(by_name))
         raise DomainError(f"there is no claim {shown(name)}{close}; `tcpdynamics claims` lists them all")
-    return known[name]
+    return by_name[name]
 
 
 def seal(several: Iterable[Claim]) -> str:
@@ -331,10 +331,10 @@ def mark(verdicts: Iterable[str]) -> str:
     ('[Re]', '[undecided]')
     """
     every = list(verdicts)
-    held, failed = (sum(v in words for v in every) for words in ((HOLDS, CONDITIONS), (FAILS,)))
-    if 2 * (held + failed) < len(every) or not every:
+    confirmed, failed = (sum(v in words for v in every) for words in ((HOLDS, CONDITIONS), (FAILS,)))
+    if 2 * (confirmed + failed) < len(every) or not every:
         return "[undecided]"
-    return "[Re]" if held >= REPRODUCED * len(every) else "[not Re]"
+    return "[Re]" if confirmed >= REPRODUCED * len(every) else "[not Re]"
 
 
 #: What `mark` computes, in the words that stand wherever a mark does.

@@ -134,9 +134,9 @@ def get_figure(name: str) -> PaperFigure:
     DomainError
         There is none; the message lists those that there are.
     """
-    known = figures()
+    by_name = figures()
     name = name.replace("-", "_")
-    if name not in known:
-        close = suggestion(name, known)
-        raise DomainError(f"there is no figure {shown(name)}{close}; choose one of {', '.join(known)}")
-    return known[name]
+    if name not in by_name:
+        close = suggestion(name, by_name)
+        raise DomainError(f"there is no figure {shown(name)}{close}; choose one of {', '.join(by_name)}")
+    return by_name[name]

@@ -163,8 +163,8 @@ def over_readings(
         return HOLDS, share
     if holds:
         return CONDITIONS, share
-    known = [mean for mean in means if math.isfinite(mean)]
-    between = bool(known) and within is not None and min(known) < within.low and max(known) > within.high
+    finite = [mean for mean in means if math.isfinite(mean)]
+    between = bool(finite) and within is not None and min(finite) < within.low and max(finite) > within.high
     return (OPEN if between else FAILS), share
 
 

@@ -110,8 +110,10 @@ def decide_all(
         )
         for name, claim in claims.items()
     }  # fmt: skip
-    packets, *others = ({n: data for (n, e), data in results.items() if e == engine} for engine in ("packets", *judges))
-    beside = dict(zip(judges, others, strict=True))
+    packets, *by_judge = (
+        {n: data for (n, e), data in results.items() if e == engine} for engine in ("packets", *judges)
+    )
+    beside = dict(zip(judges, by_judge, strict=True))
     return Whole(decisions, packets, beside, made(setting, time.perf_counter() - began))
 
 
@@ -149,10 +151,10 @@ def commit() -> str:
     words = ["git", "-C", str(folder)]
     try:
         head = subprocess.run([*words, "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
-        own = subprocess.run(
+        repository = subprocess.run(
             [*words, "ls-files", "--error-unmatch", str(Path(__file__).resolve())], capture_output=True, check=False
         )
-        if own.returncode:  # another project's repository, in which this package is installed
+        if repository.returncode:  # another project's repository, in which this package is installed
             return ""
         changed = subprocess.run([*words, "status", "--porcelain", "-uno"], capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):

@@ -10,9 +10,9 @@ ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("models", "solvers", "validation", "apps", "paper_figures")
 
 #: Lines of Python in the package, and of the tests.
-LINES, LINES_OF_TESTS = 87_990, 45_820
+LINES, LINES_OF_TESTS = 88_020, 45_820
 #: Assignments to names that do not name the thing.
-UNNAMED = 380
+UNNAMED = 240
 WORDS = {
     "asked", "each", "found", "given", "held", "here", "kept", "known", "least", "left", "made", "met", "most", "near",
     "others", "own", "rest", "said", "seen", "shown", "taken", "told", "whole",

@@ -78,8 +78,8 @@ def _runner(name: str) -> Callable[..., None]:
         in_json, exponents, starts = texts.pop("as_json"), texts.pop("lyapunov"), texts.pop("start")
         settings = {k: texts.pop(k) for k in ("transient", "keep", "max_period", "of")}
         stores = any(path.suffix.lower() == ".zarr" for path in paths)
-        most = MAX_STORED if stores else MAX_POINTS
-        chosen = starting(options.choose_model(name, texts, most=most), starts, most)
+        max_points = MAX_STORED if stores else MAX_POINTS
+        chosen = starting(options.choose_model(name, texts, most=max_points), starts, max_points)
         if not chosen.swept:
             raise click.UsageError("give one parameter a range such as 1.8:3:1200")
         if stores and exponents:

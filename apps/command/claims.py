@@ -30,7 +30,7 @@ def claims(names: tuple[str, ...], as_json: bool) -> None:
     for sentence in ledger.changed():
         click.echo(f"Warning: {sentence}", err=True)
     recorded, summaries = ledger.recorded()["rows"], ledger.summaries()
-    known = [name for summary in summaries.values() for name in summary.order]
+    all_names = [name for summary in summaries.values() for name in summary.order]
     chosen: list[str] = []
     for name in names:
         paper = summaries.get(name.replace("-", "_"))
@@ -39,7 +39,7 @@ def claims(names: tuple[str, ...], as_json: bool) -> None:
     if as_json:
         rows = [
             ledger_rows.row(ledger.get_claim(name), recorded.get(name)) | {"decision": recorded.get(name)}
-            for name in chosen or known
+            for name in chosen or all_names
         ]
         click.echo(json.dumps(rows, indent=2))
     elif names:

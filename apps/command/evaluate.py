@@ -63,9 +63,9 @@ def _runner(name: str) -> Callable[..., None]:
         if output is not None:
             check_netcdf_name(output)
         with refusals():
-            most = MAX_PRINTED if as_json or output is not None else MAX_ROWS
+            max_points = MAX_PRINTED if as_json or output is not None else MAX_ROWS
             try:
-                chosen = choose_model(name, texts, views=FORMS, most=most)
+                chosen = choose_model(name, texts, views=FORMS, most=max_points)
             except InputError as error:
                 hint = "; --output FILE.nc takes more" if f"at most {MAX_ROWS:,}" in str(error) else ""
                 raise InputError(f"{error}{hint}") from None

@@ -110,8 +110,8 @@ def figures(
 def _list() -> None:
     from tcpdynamics.paper_figures import registry
 
-    for known in registry.figures().values():
-        click.echo(f"{known.name:24} {known.caption}")
+    for figure in registry.figures().values():
+        click.echo(f"{figure.name:24} {figure.caption}")
 
 
 def _draw(name: str, output: Path | None, quick: bool, settings: tuple[str, ...], force: bool) -> None:
@@ -181,21 +181,21 @@ def _all(output: Path | None, quick: bool, judges: tuple[str, ...], processes: i
     check_ledger(output, "quick" if quick else "full", judges, force)
     check_figures(output, known(), lambda name: again(name, quick), force)
     pool = ProcessPoolExecutor(processes or min(os.cpu_count() or 1, 16), get_context("spawn"))
-    kept = f"what has run is kept in {output / 'stores'}; the same command goes on there"
-    with advising(lambda: kept), pool as executor, progress_line("deciding") as line:
+    advice = f"what has run is kept in {output / 'stores'}; the same command goes on there"
+    with advising(lambda: advice), pool as executor, progress_line("deciding") as line:
 
         def at(name: str, share: float) -> None:
             line.say(name)
             line(share)
 
-        whole = decide_all(
+        ledger_run = decide_all(
             "quick" if quick else "full", stores=output / "stores", judges=judges, executor=executor,
             progress=lambda name, share: at(name, 0.9 * share),
         )  # fmt: skip
-        write_all(output, whole, quick, progress=lambda name, share: at(name, 0.9 + 0.1 * share))
+        write_all(output, ledger_run, quick, progress=lambda name, share: at(name, 0.9 + 0.1 * share))
     from tcpdynamics.paper_figures.ledger import MARKS, in_words, summaries
 
-    for summary in summaries(whole.document()["rows"]).values():
+    for summary in summaries(ledger_run.document()["rows"]).values():
         click.echo(f"{summary.title}: {in_words(summary.verdicts.values())}")
     click.echo(MARKS)
     click.echo(f"wrote {output}: open {output / 'index.html'}")
@@ -221,7 +221,7 @@ def lines_of(row: dict[str, Any]) -> list[str]:
     """A row of the ledger for a terminal."""
     import textwrap
 
-    shown = {
+    texts = {
         "where": row["place"], "quantity": row["quantity"], "published": row["published"], "model": row["model"],
         "packets": row["packets"], "ns-2": row["ns2"], "Linux": row["linux"], "rule": row["rule"],
         "decided by": row["experiment"],
@@ -230,7 +230,7 @@ def lines_of(row: dict[str, Any]) -> list[str]:
         "backed by": row["backed_by"] if row["reason"] else "", "again": row["command"],
     }  # fmt: skip
     lines = [row["id"]]
-    for word, text in shown.items():
+    for word, text in texts.items():
         if text and text != "\N{EM DASH}":
             lines += textwrap.wrap(text, 110, initial_indent=f"  {word:12}", subsequent_indent=" " * 14)
     for one in row["each_reading"]:

@@ -62,23 +62,23 @@ def sweep(
     mark = _mark(work)
     what = files.marked(f"sweep of {base.get('name', 'scenario')}", mark)
     tables = [path for path in paths if path.suffix.lower() == ".csv"]
-    others = [path for path in paths if path not in tables]
+    other_paths = [path for path in paths if path not in tables]
     for path in tables:
         files.check_writable(path)
         files.check_replaceable(path, force, what)
-    store = check_outputs(others, points, swept, 2, in_json, what, force)
-    if any(path.suffix.lower() in (".html", ".png") for path in others) and not swept:
+    store = check_outputs(other_paths, points, swept, 2, in_json, what, force)
+    if any(path.suffix.lower() in (".html", ".png") for path in other_paths) and not swept:
         raise OutputError("a picture of a sweep needs a key with two values at least")
     result = _run(base, grid, count, quantities, store, processes).assign_attrs(settings=mark)
 
     def draw() -> go.Figure:
         from tcpdynamics.charts.sweeps import quantities_of, sweep_figure
 
-        known = quantities_of(result)
-        return sweep_figure(result, [name for name in quantities if name in known])
+        measured = quantities_of(result)
+        return sweep_figure(result, [name for name in quantities if name in measured])
 
     title = f"{result.attrs['model']}: means over {count} replications" + (" and 95 % intervals" if count > 1 else "")
-    write_outputs(others, result, draw, title, wrote)
+    write_outputs(other_paths, result, draw, title, wrote)
     for path in tables:
         files.write_text(path, "".join(csv_lines(result)))
         wrote(path)
@@ -102,8 +102,8 @@ def _run(
     from tcpdynamics.validation.packet import sweep_scenarios
 
     def advice() -> str:
-        kept = store is not None and store.is_dir()
-        return f"the finished simulations are kept in {store}; the same command resumes there" if kept else ""
+        resumable = store is not None and store.is_dir()
+        return f"the finished simulations are kept in {store}; the same command resumes there" if resumable else ""
 
     try:
         with advising(advice), progress_line("sweeping") as line:
@@ -293,20 +293,20 @@ def complete_setting(ctx: click.Context, param: click.Parameter, incomplete: str
         return [CompletionItem(f"{key}={before}{comma}{w}") for w in words]
     named = str(ctx.params.get("scenario") or "")
     try:
-        known = load_table(ready_scenarios().get(named.replace("-", "_"), Path(named)))
+        table = load_table(ready_scenarios().get(named.replace("-", "_"), Path(named)))
     except Exception:  # no scenario yet: keys of any
-        known = {"flows": [{}]}
-    keys = [k for k in keys_of(known) if k.startswith(incomplete)]
+        table = {"flows": [{}]}
+    keys = [k for k in keys_of(table) if k.startswith(incomplete)]
     depth = incomplete.count(".")
     # One level at a time: of hundreds of keys those that begin alike are one.
     short = dict.fromkeys(".".join(k.split(".")[: depth + 1]) for k in keys)
-    whole = set(keys)
-    return [CompletionItem(f"{k}=" if k in whole else f"{k}.") for k in short]
+    complete = set(keys)
+    return [CompletionItem(f"{k}=" if k in complete else f"{k}.") for k in short]
 
 
 def complete_quantity(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Quantities that a sweep keeps."""
     from tcpdynamics.validation.packet.measures import MEASURES, OF_GROUPS
 
-    known = {**MEASURES, **OF_GROUPS}
-    return [CompletionItem(n, help=known[n][1]) for n in known if n.startswith(incomplete)]
+    quantities = {**MEASURES, **OF_GROUPS}
+    return [CompletionItem(n, help=quantities[n][1]) for n in quantities if n.startswith(incomplete)]

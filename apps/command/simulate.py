@@ -218,8 +218,14 @@ def _grid(settings: tuple[str, ...]) -> tuple[dict[str, list[Any]], tuple[str, .
 
 
 def _check_sweep(precision: str | None, most: int | None, trace: Path | None, plot: Path | None, verbose: bool) -> None:
-    others = {"--precision": precision, "--most": most, "--trace": trace, "--plot": plot, "--verbose": verbose or None}
-    for name, value in others.items():
+    switches = {
+        "--precision": precision,
+        "--most": most,
+        "--trace": trace,
+        "--plot": plot,
+        "--verbose": verbose or None,
+    }
+    for name, value in switches.items():
         if value is not None:
             raise click.UsageError(f"{name} belongs to one scenario, and --set asks for a grid; leave one of them out")
 
@@ -314,12 +320,12 @@ def _run(scenario: Scenario, replications: int, share: float | None, most: int) 
         def measure(result: xr.Dataset) -> xr.Dataset:
             arrivals = outputs.goodput(result, scenario)[["goodput_packets"]]
             # Where nothing arrives, there is no loss rate to wait for.
-            known = result.loss_rate.notnull().all()
-            return arrivals.assign(loss_rate=result.loss_rate) if known else arrivals
+            measured = result.loss_rate.notnull().all()
+            return arrivals.assign(loss_rate=result.loss_rate) if measured else arrivals
 
-        least = min(_LEAST, most)
+        fewest = min(_LEAST, most)
         try:
-            return until(batch, measure, share, least=least, most=most, seed=scenario.seed)
+            return until(batch, measure, share, least=fewest, most=most, seed=scenario.seed)
         except KeyboardInterrupt as stop:
             if done:
                 stop.result = joined(done)  # type: ignore[attr-defined]
@@ -349,13 +355,13 @@ def _stopped(
         else:
             until = f"at {float(result.attrs['interrupted_at']):g} s of simulated time"
         click.echo(f"Error: interrupted {until}", err=True)
-        taken = [path is not None and path.is_file() and path.stat().st_size > 0 for path, _ in writers]
+        written = [path is not None and path.is_file() and path.stat().st_size > 0 for path, _ in writers]
         parts = [
             (beside(path) if path is not None and there else path, write)
-            for (path, write), there in zip(writers, taken, strict=True)
+            for (path, write), there in zip(writers, written, strict=True)
         ]
         _write(result.assign_attrs(settings=mark), parts)
-        for (path, _), (part, _), there in zip(writers, parts, taken, strict=True):
+        for (path, _), (part, _), there in zip(writers, parts, written, strict=True):
             if there:
                 click.echo(f"{path} stays as it was; what was simulated until then is in {part}", err=True)
     click.get_current_context().exit(130)

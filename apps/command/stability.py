@@ -98,8 +98,8 @@ def _point(chosen: Chosen, paths: tuple[Path, ...], in_json: bool, verdict: bool
 
     write_outputs(paths, options.with_settings(_without_complex(point.roots)), draw, heading(chosen), options.wrote)
     if in_json:
-        rest = {"at": point.at, "margin": point.margin, "on_switch": point.on_switch}
-        click.echo(json.dumps(document(chosen, point.roots, verdict=point.verdict, summary=point.line(), **rest)))
+        extra = {"at": point.at, "margin": point.margin, "on_switch": point.on_switch}
+        click.echo(json.dumps(document(chosen, point.roots, verdict=point.verdict, summary=point.line(), **extra)))
     elif verdict:
         click.echo(point.line())
     elif not paths:
@@ -118,8 +118,8 @@ def _chart(chosen: Chosen, paths: tuple[Path, ...], store: Path | None, in_json:
 
     if store is not None:
         # A value for each flow is a dimension of the model's, but separate parameters of its equations.
-        each = any("flow" in getattr(v, "dims", ()) for v in vars(chosen.model).values())
-        target = chosen.problem if each else chosen.target
+        by_flow = any("flow" in getattr(v, "dims", ()) for v in vars(chosen.model).values())
+        target = chosen.problem if by_flow else chosen.target
         result = sweep_to_store(store, target, chart_points, chosen)
     else:
         from tcpdynamics.solvers.stability.stability_chart import stability_chart
@@ -156,8 +156,8 @@ def _at(chosen: Chosen) -> At | None:
     """The model's own equilibrium, where its equations do not bring one and have one state."""
     if chosen.problem.fixed_points or len(chosen.problem.labels) != 1:
         return None
-    rest: Any = getattr(chosen.model, "equilibrium", None)
-    value = rest() if callable(rest) else None
+    equilibrium: Any = getattr(chosen.model, "equilibrium", None)
+    value = equilibrium() if callable(equilibrium) else None
     if isinstance(value, float) or hasattr(value, "dims"):
         label: str = chosen.problem.labels[0]
         return {label: value}

@@ -107,17 +107,17 @@ def _runner(name: str) -> Callable[..., None]:
     def run(as_json: bool, output: tuple[Path, ...], exact: bool, force: bool, **texts: Any) -> None:
         _check_names(output, force)
         kind = texts.pop("model", name)
-        most = MAX_EXACT if exact else MAX_POINTS if output else MAX_PRINTED
+        max_points = MAX_EXACT if exact else MAX_POINTS if output else MAX_PRINTED
         with refusals({"reading": "--model"}):
             texts["reading"] = _reading(kind, texts.get("reading"))
-            chosen = _chosen(name, texts, most, exact)
+            chosen = _chosen(name, texts, max_points, exact)
         ranges = sum(len(values) > 1 for values in chosen.swept.values())
         check_outputs(output, chosen.points, ranges, 1, False, marked(_what(chosen), asked()), force)
         law, counts = _solve(chosen, exact)
         if output:
-            whole = counts if law is None else _as_floats(law.merge(counts, combine_attrs="override"))
+            merged = counts if law is None else _as_floats(law.merge(counts, combine_attrs="override"))
             title = _title(kind, chosen)
-            write_outputs(output, with_settings(whole), lambda: _figure(law, counts), title, wrote)
+            write_outputs(output, with_settings(merged), lambda: _figure(law, counts), title, wrote)
         if as_json:
             click.echo(json.dumps(document(kind, chosen, law, counts, exact)))
         elif not output:

@@ -82,8 +82,8 @@ def _runner(name: str) -> Callable[..., None]:
         in_json = texts.pop("as_json")
         starts, times = texts.pop("start"), {k: texts.pop(k) for k in ("time", "until", "points")}
         stores = any(path.suffix.lower() == ".zarr" for path in paths)
-        most = MAX_STORED if stores else MAX_POINTS
-        chosen = starting(options.choose_model(name, texts, most=most), starts, most)
+        max_points = MAX_STORED if stores else MAX_POINTS
+        chosen = starting(options.choose_model(name, texts, most=max_points), starts, max_points)
         many = count_values(times["time"]) if times["time"] is not None else times["points"] or 1
         if many <= MAX_POINTS:  # else the reader of times refuses
             size = 8.0 * chosen.points * many
@@ -207,10 +207,10 @@ def _print(chosen: Chosen, result: xr.Dataset) -> None:
     columns = _columns(result)
     if len(columns) > COLUMNS:
         click.echo(f"the first {COLUMNS} of {len(columns)} quantities; --json or --output has all")
-    shown = dict(list(columns.items())[:COLUMNS])
-    heads = [f"{k} [{v.attrs['units']}]" if v.attrs["units"] != "1" else k for k, v in shown.items()]
+    first_columns = dict(list(columns.items())[:COLUMNS])
+    heads = [f"{k} [{v.attrs['units']}]" if v.attrs["units"] != "1" else k for k, v in first_columns.items()]
     dims = [str(d) for d in result["status"].dims]
-    rows = _sweep_rows(result, dims, heads, shown) if dims else _time_rows(result, heads, shown)
+    rows = _sweep_rows(result, dims, heads, first_columns) if dims else _time_rows(result, heads, first_columns)
     click.echo(table(rows))
 
 
@@ -221,9 +221,9 @@ def _picked(size: int) -> list[int]:
     """
     if size <= ROWS:
         return list(range(size))
-    least = -(-(size - 1) // ROWS) | 1
-    even = (s for s in range(least, 2 * least, 2) if (size - 1) % s == 0)
-    rows = list(range(0, size, next(even, least)))
+    step = -(-(size - 1) // ROWS) | 1
+    even = (s for s in range(step, 2 * step, 2) if (size - 1) % s == 0)
+    rows = list(range(0, size, next(even, step)))
     rows += [size - 1] if rows[-1] != size - 1 else []
     click.echo(f"{len(rows)} of {size:,} rows; --json or --output has all")
     return rows
@@ -258,11 +258,11 @@ def _check_single(result: xr.Dataset) -> None:
 
     if result["status"].dims or not int(result["status"]):
         return
-    known = [
+    finite = [
         np.isfinite(v.transpose("time", ...).values.reshape(v.sizes["time"], -1)).all(axis=1)
         for v in _columns(result).values()
     ]
-    times, unit = result.time.values[np.logical_and.reduce(known)], result.time.attrs["units"]
+    times, unit = result.time.values[np.logical_and.reduce(finite)], result.time.attrs["units"]
     reached = f"after {times[-1]:.6g} {unit}" if times.size else f"before {result.time.values[0]:.6g} {unit}"
     raise click.UsageError(
         f"the trajectory failed {reached}: {reason(int(result['status']))}; ask for an earlier last time, or "

@@ -39,8 +39,8 @@ def causes() -> Curves:
 def closed() -> Curves:
     """By the closed forms."""
     model = LeapTransfer(BOTH, BOTH)
-    left = np.asarray(model.duplicates_leap()) / np.asarray(model.duplicates_plain())
+    duplicates = np.asarray(model.duplicates_leap()) / np.asarray(model.duplicates_plain())
     sent = np.asarray(model.transmissions_leap()) / np.asarray(model.transmissions_plain())
     return Curves(
-        LOSS_AXIS, "with LEAP over without", (Curve("duplicates", LOSS, left), Curve("segments sent", LOSS, sent))
+        LOSS_AXIS, "with LEAP over without", (Curve("duplicates", LOSS, duplicates), Curve("segments sent", LOSS, sent))
     )

@@ -95,12 +95,12 @@ STAR = Experiment(
 def _leaping(count: int) -> dict[str, object]:
     """Of 100 flows, so many leap. A group must have a flow: where none leaps, or all, the last one is as the others."""
     if count in (0, 100):
-        others = 1 if count == 0 else 99
+        second_group = 1 if count == 0 else 99
         return {
             "flows.0.leap": count == 100,
             "flows.1.leap": count == 100,
-            "flows.0.count": 100 - others,
-            "flows.1.count": others,
+            "flows.0.count": 100 - second_group,
+            "flows.1.count": second_group,
         }
     return {"flows.0.count": 100 - count, "flows.1.count": count}
 

@@ -31,10 +31,10 @@ def _lines(
     drawing = go.Figure()
     for (name, values), colour in zip(rows, itertools.cycle(COLOURS), strict=False):
         cells = values.isel(reading=0).transpose(..., "replication").values.tolist()
-        each = [rules.interval(cell) for cell in cells]
+        intervals = [rules.interval(cell) for cell in cells]
         drawing.add_trace(go.Scatter(
-            x=list(x), y=[scale * i.mean for i in each], name=name, mode="lines+markers", line={"color": colour},
-            error_y={"array": [scale * (i.high - i.mean) for i in each]}, marker={"size": 6},
+            x=list(x), y=[scale * i.mean for i in intervals], name=name, mode="lines+markers", line={"color": colour},
+            error_y={"array": [scale * (i.high - i.mean) for i in intervals]}, marker={"size": 6},
         ))  # fmt: skip
     drawing.update_layout(
         height=460, template="plotly_white", legend=LEGEND_BELOW, xaxis_title=axis, yaxis_title=title, showlegend=True

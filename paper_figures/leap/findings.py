@@ -47,12 +47,12 @@ def causes() -> Answer:
 
 def _counted(p: float, a: float, window: int) -> list[float]:
     """Probabilities of both causes of a timeout, by counting every fate of a window's segments."""
-    fates, found = {"lost": p, "silent": (1 - p) * a, "answered": (1 - p) * (1 - a)}, [0.0, 0.0]
+    fates, chances = {"lost": p, "silent": (1 - p) * a, "answered": (1 - p) * (1 - a)}, [0.0, 0.0]
     for every in itertools.product(fates, repeat=window):
         weight, back = float(np.prod([fates[f] for f in every])), every.count("answered")
-        found[0] += weight * (every[0] == "silent" and back == 0)
-        found[1] += weight * (every[0] == "lost" and back <= 2)
-    return found
+        chances[0] += weight * (every[0] == "silent" and back == 0)
+        chances[1] += weight * (every[0] == "lost" and back <= 2)
+    return chances
 
 
 @finding(
@@ -72,20 +72,20 @@ def suspicion() -> Answer:
 @finding("transfers", "section 6.1", "LEAP leaves nearly no duplicates, and sends less", "leap.closed")
 def transfers() -> Answer:
     models = [LeapTransfer(p, p) for p in LOSSES]
-    left = [float(m.duplicates_leap()) / float(m.duplicates_plain()) for m in models]
+    duplicates = [float(m.duplicates_leap()) / float(m.duplicates_plain()) for m in models]
     sent = [float(m.transmissions_leap()) / float(m.transmissions_plain()) for m in models]
     plain = [float(m.duplicates_plain()) for m in models]
     return Answer(
         "with windows of one LEAP leaves a share of duplicates that grows with the loss, three times the loss when "
         "that is small, and sends fewer segments",
-        f"duplicates left {', '.join(f'{x:.4f}' for x in left)}, sent {', '.join(f'{x:.4f}' for x in sent)} of those "
-        f"without it, at losses of {', '.join(f'{p:g}' for p in LOSSES)}",
-        bool(np.all(np.diff(left) > 0) and max(sent) < 1 and near(plain, [p / (1 - p) for p in LOSSES], 9)
-             and abs(left[0] / LOSSES[0] - 3) < 0.15
+        f"duplicates left {', '.join(f'{x:.4f}' for x in duplicates)}, sent {', '.join(f'{x:.4f}' for x in sent)} "
+        f"of those without it, at losses of {', '.join(f'{p:g}' for p in LOSSES)}",
+        bool(np.all(np.diff(duplicates) > 0) and max(sent) < 1 and near(plain, [p / (1 - p) for p in LOSSES], 9)
+             and abs(duplicates[0] / LOSSES[0] - 3) < 0.15
              # What is received, less one, is a duplicate.
              and near([float(m.duplicates_leap()) for m in models],
                       [(1 - p) * float(m.transmissions_leap()) - 1 for p, m in zip(LOSSES, models, strict=True)], 12)),
-        {"left": left, "sent": sent, "plain": plain,
+        {"left": duplicates, "sent": sent, "plain": plain,
          "saving": [1 / x for x in sent], "readings": [f"loss {p:g}" for p in LOSSES]},
     )  # fmt: skip
 

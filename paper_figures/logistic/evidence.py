@@ -98,10 +98,10 @@ def others() -> Curves:
 @evidence("logistic.gains", "Largest stable gain against the number of flows, by how A_i is measured")
 def gains() -> Curves:
     """A_i held for a round trip, or one round trip old."""
-    held = [float(LotkaVolterraHeld(flows=n, gamma=GAMMA).critical_gain()) for n in FLOWS]
+    limits = [float(LotkaVolterraHeld(flows=n, gamma=GAMMA).critical_gain()) for n in FLOWS]
     stale = [float(LotkaVolterraStale(flows=n, gamma=GAMMA).critical_gain()) for n in FLOWS]
     return Curves("flows", "gain ε per round trip", (
-        Curve("held for a round trip", FLOWS[1:], held[1:]), Curve("one round trip old", FLOWS, stale),
+        Curve("held for a round trip", FLOWS[1:], limits[1:]), Curve("one round trip old", FLOWS, stale),
         Curve(PAPER, [FLOWS[0], FLOWS[-1]], [EPSILON, EPSILON], "dash"),
     ))  # fmt: skip
 

@@ -28,8 +28,8 @@ AVAILABLE = (0.80, 0.65, 0.50, 0.80)
 def window(result: xr.Dataset, flow: int) -> tuple[Array, Array]:
     """Times [s] and windows [packet] of one flow while it lasts."""
     end = float(result.finish[flow])
-    own = result.window_flow.values == flow
-    time, cwnd = result.window_time.values[own], result.window_cwnd.values[own]
+    of_flow = result.window_flow.values == flow
+    time, cwnd = result.window_time.values[of_flow], result.window_cwnd.values[of_flow]
     there = (time >= float(result.start[flow])) & (time < (end if np.isfinite(end) else np.inf))
     return time[there], cwnd[there]
 
@@ -81,8 +81,8 @@ def episodes(result: xr.Dataset, groups: int = 2) -> float:
     """
     times = []
     for flow in tcp(result, groups):
-        own = np.sort(result.drop_time.values[result.drop_flow.values == flow])
-        times.extend(own[chosen(result, [flow]) :].tolist())  # those chosen are the first of a flow
+        drop_times = np.sort(result.drop_time.values[result.drop_flow.values == flow])
+        times.extend(drop_times[chosen(result, [flow]) :].tolist())  # those chosen are the first of a flow
     return float(1 + np.count_nonzero(np.diff(np.sort(times)) > 1.0)) if times else 0.0
 
 
@@ -152,8 +152,8 @@ def phase(result: xr.Dataset, number: int) -> float:
 
 def lost_at_decreases(result: xr.Dataset) -> float:
     """Fig. 6: packets of the TCP flow lost within 5 s of the two decreases."""
-    own = np.isin(result.drop_flow.values, tcp(result, 2))
-    times = result.drop_time.values[own]
+    of_tcp = np.isin(result.drop_flow.values, tcp(result, 2))
+    times = result.drop_time.values[of_tcp]
     quarter = duration(result) / 4
     return float(sum(np.count_nonzero((times >= t) & (times < t + 5)) for t in (quarter, 2 * quarter)))
 
@@ -205,12 +205,12 @@ def share(result: xr.Dataset) -> float:
 def several(result: xr.Dataset) -> tuple[Array, Array]:
     """Sum of all windows over time, and mean of each, in the second half of the run [packet]."""
     half = duration(result) / 2
-    each = []
+    courses = []
     for flow in tcp(result, 1):
         time, cwnd = window(result, flow)
-        each.append(cwnd[time > half])
-    length = min(len(cwnd) for cwnd in each)
-    windows = np.array([cwnd[:length] for cwnd in each])
+        courses.append(cwnd[time > half])
+    length = min(len(cwnd) for cwnd in courses)
+    windows = np.array([cwnd[:length] for cwnd in courses])
     return windows.sum(axis=0), windows.mean(axis=1)
 
 

@@ -342,14 +342,14 @@ def buffer_of_two_products() -> Answer:
         float(kind(flows=100, gamma=GAMMA, capacity=1.0).equilibrium().queue)
         for kind in (LotkaVolterraWindows, LotkaVolterraThroughput)
     ]
-    most = float(LotkaVolterraWindows(flows=100000, gamma=GAMMA, capacity=1.0).required_buffer())
+    largest = float(LotkaVolterraWindows(flows=100000, gamma=GAMMA, capacity=1.0).required_buffer())
     return Answer(
         "R1 needs at most 11.1 % of one for any n; R3 needs 10 % more for each flow and exhausts the paper's buffer at "
         "n = 21",
         f"queue in bandwidth-delay products: R3 {need[0]:.3f} with 21 flows, {need[1]:.3f} with 22; R1 "
-        f"{most:.4f} with 100000",
-        near(need, [2.0, 2.1], 6) and near(100 * most, 11.1, 1),
-        {"r3": need, "r1": most, "queue": hundred, "readings": RATES},
+        f"{largest:.4f} with 100000",
+        near(need, [2.0, 2.1], 6) and near(100 * largest, 11.1, 1),
+        {"r3": need, "r1": largest, "queue": hundred, "readings": RATES},
     )
 
 
@@ -421,8 +421,8 @@ def error_of_capacity() -> Answer:
     solved = eigenvalues(low).eigenvalue.values.real
     for kappa in (eq7[1] * 0.98, eq7[1] * 1.02):
         off = per_flow([-kappa / 100] + [0.0] * 4)
-        rest = LotkaVolterraErrors(flows=5, gamma=GAMMA, capacity_error=off).equilibrium()
-        died.append(not bool(rest.survives.values[0]))
+        equilibrium = LotkaVolterraErrors(flows=5, gamma=GAMMA, capacity_error=off).equilibrium()
+        died.append(not bool(equilibrium.survives.values[0]))
     for kappa in (eq6[1] * 0.98, eq6[1] * 1.02):
         K = per_flow([100 * (1 - kappa / 100)] + [100.0] * 4)
         died.append(not bool(LotkaVolterraWindows(flows=5, gamma=GAMMA, capacity=K).equilibrium().survives.values[0]))
@@ -467,11 +467,11 @@ def _rates_with_error(low: float) -> list[float]:
 
 def _measured_by_itself(low: float) -> float:
     """The second of `_rates_with_error` by integrating eq. (7): each K as it is taken, each A_i as it is."""
-    K, taken = 100.0, 100.0 * (1 - low * (np.arange(5) == 0))
+    K, measured = 100.0, 100.0 * (1 - low * (np.arange(5) == 0))
 
     def slope(_: float, n: Any) -> Any:
         available = K - (n.sum() - n)
-        return EPSILON * (1 - (n + GAMMA * (taken - available)) / taken) * n
+        return EPSILON * (1 - (n + GAMMA * (measured - available)) / measured) * n
 
     last = solve_ivp(slope, (0.0, 3000.0), np.full(5, 20.0), rtol=1e-9, atol=1e-12, method="LSODA").y[:, -1]
     return float(5 * last[0] / last.sum())

@@ -80,9 +80,9 @@ def fig6() -> xr.Dataset:
         times = result.slice.values
         rates.append(result.slice_goodput.values[:, flow] * 8 * SIZE / MBIT / (times[1] - times[0]))
     quarter = (times[-1] + times[1]) / 4
-    left = np.array([100 * AVAILABLE[min(int(t // quarter), 3)] for t in times])
+    available = np.array([100 * AVAILABLE[min(int(t // quarter), 3)] for t in times])
     return xr.Dataset(
-        {"throughput": (("sender", "time"), np.array(rates)), "available": ("time", left)},
+        {"throughput": (("sender", "time"), np.array(rates)), "available": ("time", available)},
         {"sender": list(ORDER), "time": times},
     )
 
@@ -149,10 +149,12 @@ def _convergence(result: xr.Dataset) -> go.Figure:
     for sender in result.sender.values:
         colour = COLOURS[ORDER.index(str(sender))]
         for reading, dash, more in kinds:
-            each = [rules.interval(v) for v in result.filled.sel(sender=sender).isel(reading=reading).values.tolist()]
+            intervals = [
+                rules.interval(v) for v in result.filled.sel(sender=sender).isel(reading=reading).values.tolist()
+            ]
             drawing.add_trace(go.Scatter(
-                x=rates, y=[i.mean for i in each], name=f"{sender}{more}", mode="lines+markers",
-                line={"color": colour, "dash": dash}, error_y={"array": [i.high - i.mean for i in each]},
+                x=rates, y=[i.mean for i in intervals], name=f"{sender}{more}", mode="lines+markers",
+                line={"color": colour, "dash": dash}, error_y={"array": [i.high - i.mean for i in intervals]},
             ))  # fmt: skip
     drawing.update_xaxes(type="log", range=[1, 3], tickvals=[10, 30, 100, 300, 1000])
     drawing.update_yaxes(type="log", tickvals=[0.5, 0.6, 0.8, 1, 1.2, 1.5, 2, 3, 5, 10, 20, 50, 100])
@@ -206,8 +208,8 @@ def draw_fig7(result: xr.Dataset) -> go.Figure:
                            line={"color": colour, "width": 1.5}, showlegend=column == 1),
                 row=1, col=column,
             )  # fmt: skip
-    known = ledger.claims("logistic")
-    printed = {n: known[f"logistic.fig7.sum.{n}"].published for n in range(1, 6) if f"logistic.fig7.sum.{n}" in known}
+    claims = ledger.claims("logistic")
+    printed = {n: claims[f"logistic.fig7.sum.{n}"].published for n in range(1, 6) if f"logistic.fig7.sum.{n}" in claims}
     marks = {100 * n - 50: float(v) * float(result["product"]) / n for n, v in printed.items() if isinstance(v, float)}
     drawing.add_trace(
         go.Scatter(x=list(marks), y=list(marks.values()), mode="markers", name="by the paper's sum",
@@ -230,13 +232,13 @@ def draw_fig8(result: xr.Dataset) -> go.Figure:
     used = np.minimum(links, 30.0)
     for sender, colours in (("Proposed", COLOURS[:2]), ("Reno", COLOURS[2:4])):
         cells = result.share.sel(sender=sender).isel(reading=0).values.tolist()
-        each = [rules.interval(cell) for cell in cells]
+        intervals = [rules.interval(cell) for cell in cells]
         for i, colour in enumerate(colours, start=1):
-            shares = np.array([j.mean if i == 1 else 1 - j.mean for j in each])
+            shares = np.array([j.mean if i == 1 else 1 - j.mean for j in intervals])
             drawing.add_trace(go.Scatter(
                 x=links, y=shares * used, name=f"{sender}, connection {i}", mode="lines+markers",
                 line={"color": colour, "dash": "solid" if sender == "Proposed" else "dot"},
-                error_y={"array": [(j.high - j.mean) * u for j, u in zip(each, used, strict=True)]},
+                error_y={"array": [(j.high - j.mean) * u for j, u in zip(intervals, used, strict=True)]},
             ))  # fmt: skip
     printed = {
         float(c.case["rate"]): float(c.published)
@@ -260,12 +262,12 @@ def draw_sums(result: xr.Dataset) -> go.Figure:
     drawing = go.Figure()
     flows = [float(n) for n in result.flows.values]
     readings = [str(name) for name in result.reading.values]
-    shown = [0, *([readings.index(OTHER_RATES)] if OTHER_RATES in readings else [])]
-    for i, colour in zip(shown, COLOURS, strict=False):
-        each = [rules.interval(v) for v in result["sum"].isel(reading=i).values.tolist()]
+    drawn_readings = [0, *([readings.index(OTHER_RATES)] if OTHER_RATES in readings else [])]
+    for i, colour in zip(drawn_readings, COLOURS, strict=False):
+        intervals = [rules.interval(v) for v in result["sum"].isel(reading=i).values.tolist()]
         drawing.add_trace(go.Scatter(
-            x=flows, y=[j.mean for j in each], name=f"packets: {readings[i]}", mode="lines+markers",
-            line={"color": colour}, error_y={"array": [j.high - j.mean for j in each]},
+            x=flows, y=[j.mean for j in intervals], name=f"packets: {readings[i]}", mode="lines+markers",
+            line={"color": colour}, error_y={"array": [j.high - j.mean for j in intervals]},
         ))  # fmt: skip
     gamma, n = 0.9, np.arange(2, 21)
     for name, sums in (

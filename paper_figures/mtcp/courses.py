@@ -60,12 +60,12 @@ def courses(
             results.append(simulate(scenario, seed=seed))
             if progress is not None:
                 progress((place * runs + number + 1) / (len(senders) * runs))
-        each = [look(result) for result in results]
-        grid = np.arange(0.0, max(time[-1] for time, _ in each) + STEP, STEP)
-        values = np.array([step_values(*pair, grid, hold) for pair in each])
+        paths = [look(result) for result in results]
+        grid = np.arange(0.0, max(time[-1] for time, _ in paths) + STEP, STEP)
+        values = np.array([step_values(*pair, grid, hold) for pair in paths])
         under_way = np.isfinite(values).mean(0) >= 0.5
         low, high = np.nanquantile(values[:, under_way], [0.1, 0.9], axis=0)
-        out[sender] = Course(*each[0], grid[under_way], low, high, routes_of(results[0]))
+        out[sender] = Course(*paths[0], grid[under_way], low, high, routes_of(results[0]))
     return out
 
 

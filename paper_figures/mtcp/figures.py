@@ -72,10 +72,10 @@ def _row(
         x=[*x, *x[::-1]], y=[*means.max(1), *means.min(1)[::-1]], fill="toself", fillcolor=colour, opacity=0.12,
         mode="none", showlegend=False, hoverinfo="skip", **common,
     )  # fmt: skip
-    each = [rules.interval(cell.isel(reading=0).values.tolist()) for cell in cells]
+    intervals = [rules.interval(cell.isel(reading=0).values.tolist()) for cell in cells]
     drawing.add_scatter(
-        x=x, y=[i.mean for i in each], name=named(sender), mode="lines", line={"color": colour},
-        error_y={"array": [i.high - i.mean for i in each]}, showlegend=col == 1, **common,
+        x=x, y=[i.mean for i in intervals], name=named(sender), mode="lines", line={"color": colour},
+        error_y={"array": [i.high - i.mean for i in intervals]}, showlegend=col == 1, **common,
     )  # fmt: skip
     drawing.add_scatter(
         x=x, y=marks, name=f"{named(sender)}, printed", mode="markers", showlegend=col == 1,

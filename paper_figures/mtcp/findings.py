@@ -74,8 +74,8 @@ def one_way_times() -> Answer:
     }
     readings, gaps = [], []
     for (name, (there, back)), begin in product(ROUTES.items(), BEGINNINGS):
-        each = [estimates(there, back, begin, draw)[-1] for draw in range(DRAWS)]
-        f, r = np.array([e[:2] for e in each]), np.array([e[2:] for e in each])
+        errors = [estimates(there, back, begin, draw)[-1] for draw in range(DRAWS)]
+        f, r = np.array([e[:2] for e in errors]), np.array([e[2:] for e in errors])
         true_f, true_r = np.array(there), np.array(back)
         rows["one_way_error"].append(float(max((abs(f / true_f - 1)).max(), (abs(r / true_r - 1)).max())))
         sums, true_sums = f[:, :, None] + r[:, None, :], true_f[:, None] + true_r

@@ -62,8 +62,8 @@ def silences(result: xr.Dataset) -> list[int]:
         return []
     waits = []
     for route in (0, 1):
-        own = np.unique(times[route])
-        waits += [(own[i], own[i + 1], route) for i in np.flatnonzero(np.diff(own) >= SILENCE)]
+        route_times = np.unique(times[route])
+        waits += [(route_times[i], route_times[i + 1], route) for i in np.flatnonzero(np.diff(route_times) >= SILENCE)]
     counts: list[int] = []
     until = -1.0
     for begin, end, route in sorted(waits):

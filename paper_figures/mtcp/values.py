@@ -33,9 +33,9 @@ def improvement(data: xr.Dataset, scheme: str, loss: str) -> xr.DataArray:
 @value("mtcp.least_gain")
 def least_gain(data: xr.Dataset, without: Sequence[str] = ()) -> xr.DataArray:
     """The improvement of the scheme and the loss of ACKs where its mean is least, in each reading."""
-    kept = [q for q in data.ack_loss.values.tolist() if q not in without]
+    losses = [q for q in data.ack_loss.values.tolist() if q not in without]
     schemes = [s for s in data.sender.values.tolist() if s != RENO]
-    cells = xr.concat([improvement(data, s, q) for s in schemes for q in kept], "cell")
+    cells = xr.concat([improvement(data, s, q) for s in schemes for q in losses], "cell")
     return cells.isel(cell=cells.mean("replication").argmin("cell"))
 
 

@@ -26,9 +26,9 @@ def slices(result: xr.Dataset, several: int = FOUR) -> np.ndarray:
     >>> slices(xr.Dataset({"slice_goodput": (("slice", "flow"), np.ones((9, 2)))})).tolist()
     [[4.0, 4.0], [4.0, 4.0]]
     """
-    each = np.asarray(result.slice_goodput.transpose("slice", "flow").values, float)
-    whole = each.shape[0] // several
-    summed: np.ndarray = each[: whole * several].reshape(whole, several, -1).sum(axis=1)
+    segments = np.asarray(result.slice_goodput.transpose("slice", "flow").values, float)
+    count = segments.shape[0] // several
+    summed: np.ndarray = segments[: count * several].reshape(count, several, -1).sum(axis=1)
     return summed
 
 
@@ -54,8 +54,8 @@ def jain_whole(result: xr.Dataset) -> float:
 
 def least_share(result: xr.Dataset) -> float:
     """Least goodput of a flow over the mean."""
-    each = np.asarray(result.goodput.values, float)
-    return float(each.min() / each.mean())
+    goodputs = np.asarray(result.goodput.values, float)
+    return float(goodputs.min() / goodputs.mean())
 
 
 def goodput(result: xr.Dataset) -> float:
@@ -95,9 +95,9 @@ def active_scatter(result: xr.Dataset) -> float:
 
 def _part(result: xr.Dataset, low: float, high: float) -> float:
     """Share of a slice's goodput of the flows between two places, the richest first; the mean over slices."""
-    each = -np.sort(-slices(result), axis=1)
-    n = each.shape[1]
-    part = each[:, round(low * n) : round(high * n)].sum(axis=1) / each.sum(axis=1)
+    ordered = -np.sort(-slices(result), axis=1)
+    n = ordered.shape[1]
+    part = ordered[:, round(low * n) : round(high * n)].sum(axis=1) / ordered.sum(axis=1)
     return float(part.mean())
 
 
@@ -121,8 +121,8 @@ def quantiles(kind: str, percents: Sequence[int] = PERCENTS) -> dict[str, Measur
 
     def at(percent: int) -> Measure:
         def of_slices(result: xr.Dataset) -> float:
-            each = slices(result)
-            return float(np.percentile(each, percent, axis=1).mean() / each.mean())
+            segments = slices(result)
+            return float(np.percentile(segments, percent, axis=1).mean() / segments.mean())
 
         def of_hangs(result: xr.Dataset) -> float:
             return float(np.percentile(result.longest_hang.values, percent))

@@ -40,11 +40,11 @@ def trace(x: Iterable[Any], cells: Iterable[np.ndarray], name: str, colour: str,
     """Means of replications with 95 % intervals."""
     import plotly.graph_objects as go
 
-    each = [rules.interval(np.asarray(cell).tolist()) for cell in cells]
+    intervals = [rules.interval(np.asarray(cell).tolist()) for cell in cells]
     return go.Scatter(
-        x=list(x), y=[i.mean for i in each], name=name, mode=look.pop("mode", "lines+markers"),
+        x=list(x), y=[i.mean for i in intervals], name=name, mode=look.pop("mode", "lines+markers"),
         line={"color": colour, "dash": look.pop("dash", "solid")}, marker={"color": colour},
-        error_y={"array": [i.high - i.mean for i in each], "thickness": 1}, **look,
+        error_y={"array": [i.high - i.mean for i in intervals], "thickness": 1}, **look,
     )  # fmt: skip
 
 
@@ -223,11 +223,11 @@ def fig12(result: xr.Dataset) -> go.Figure:
     """Bars: Jain's index in 20 s at each gateway, a colour for each reading."""
     drawing = _blank("gateway", "Jain's index in 20 s", yaxis_range=[0, 1], barmode="group", height=520)
     for i, reading in enumerate(result.reading.values[:6]):
-        each = [
+        intervals = [
             rules.interval(cell.tolist()) for cell in result.jain_20.isel(reading=i).transpose("gateway", ...).values
         ]
         drawing.add_bar(
-            x=[str(g) for g in result.gateway.values], y=[e.mean for e in each], name=str(reading),
-            error_y={"array": [e.high - e.mean for e in each]}, marker_color=COLOURS[i % len(COLOURS)],
+            x=[str(g) for g in result.gateway.values], y=[e.mean for e in intervals], name=str(reading),
+            error_y={"array": [e.high - e.mean for e in intervals]}, marker_color=COLOURS[i % len(COLOURS)],
         )  # fmt: skip
     return drawing

@@ -64,9 +64,9 @@ def mean_of(quantity: str, *links: str, scale: float = 1.0) -> Measure:
     """A quantity on a link; of several links the least."""
 
     def measure(part: xr.Dataset) -> Interval:
-        each = [_interval(part, link, quantity) for link in links if link in part.link.values]
-        least = min(each, key=lambda one: one.mean, default=NOTHING)
-        return Interval(scale * least.mean, scale * least.low, scale * least.high, least.n)
+        intervals = [_interval(part, link, quantity) for link in links if link in part.link.values]
+        lowest = min(intervals, key=lambda one: one.mean, default=NOTHING)
+        return Interval(scale * lowest.mean, scale * lowest.low, scale * lowest.high, lowest.n)
 
     return measure
 
@@ -88,10 +88,10 @@ def largest_distance(figure: int) -> Measure:
     def measure(part: xr.Dataset) -> Interval:
         one = part.isel(chain=0, link=[i for i, f in enumerate(part.figures.values) if str(figure) in f.split()])
         heavy = one.isel(link=np.flatnonzero(one["mean"].sel(quantity="loss rate").values >= 0.1))
-        known = heavy.isel(link=np.flatnonzero(np.isfinite(heavy.distance.values)))
-        if not known.sizes["link"]:
+        measured = heavy.isel(link=np.flatnonzero(np.isfinite(heavy.distance.values)))
+        if not measured.sizes["link"]:
             return NOTHING
-        worst = known.isel(link=int(known.distance.values.argmax()))
+        worst = measured.isel(link=int(measured.distance.values.argmax()))
         mean, low, high = (float(worst[name]) for name in ("distance", "distance_low", "distance_high"))
         return Interval(mean, low, high, int(worst.runs))
 
@@ -186,13 +186,13 @@ def answers(statement: Statement, result: xr.Dataset) -> dict[str, Answer]:
 
 
 def _decided(statement: Statement, part: xr.Dataset) -> Answer:
-    claim, found = statement.of_ledger, statement.measure(part)
-    deciding = found
+    claim, interval = statement.of_ledger, statement.measure(part)
+    deciding = interval
     if claim.rule == rules.RUN:  # of one more run beside these
-        wider = math.sqrt(found.n + 1)
-        low, high = (found.mean + wider * (end - found.mean) for end in (found.low, found.high))
-        deciding = Interval(found.mean, low, high, found.n)
-    return Answer(found, rules.verdict(claim.rule, claim.range, deciding, claim.widest))
+        wider = math.sqrt(interval.n + 1)
+        low, high = (interval.mean + wider * (end - interval.mean) for end in (interval.low, interval.high))
+        deciding = Interval(interval.mean, low, high, interval.n)
+    return Answer(interval, rules.verdict(claim.rule, claim.range, deciding, claim.widest))
 
 
 def table(result: xr.Dataset) -> list[str]:
@@ -202,9 +202,9 @@ def table(result: xr.Dataset) -> list[str]:
     heads = "".join(f"{i:>10d}" for i in range(1, len(names) + 1))
     lines.append(f"{'+ holds, - does not, ? cannot be decided':72s}{'published':>10s}{heads}")
     for one in STATEMENTS:
-        found = answers(one, result)
+        decided = answers(one, result)
         words = f"{one.of_ledger.place}: {one.words}"
-        cells = "".join(f"{cell(found[name]):>10s}" for name in names)
+        cells = "".join(f"{cell(decided[name]):>10s}" for name in names)
         lines.append(f"{words:72s}{one.of_ledger.published_text:>10s}{cells}")
     return lines
 

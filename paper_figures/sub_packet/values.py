@@ -18,8 +18,8 @@ def _loads(data: xr.Dataset, begins: str) -> xr.Dataset:
 def least_goodput(data: xr.Dataset, rate: str) -> xr.DataArray:
     """Goodput over the capacity of a link such as "500k", the least of its loads."""
     capacity = float(rate.removesuffix("k")) * 1e3 / 4000  # packets of 500 bytes a second
-    least: xr.DataArray = _loads(data, rate).goodput.min("load") / capacity
-    return least
+    lowest: xr.DataArray = _loads(data, rate).goodput.min("load") / capacity
+    return lowest
 
 
 @value("sub_packet.gained")

@@ -53,9 +53,9 @@ def code() -> Curves:
 def table() -> Curves:
     """64 codes; some are never used, and beyond the longest the code saturates."""
     code = RttCode()
-    whole = np.arange(1, 1301)
+    milliseconds = np.arange(1, 1301)
     return Curves("round-trip time [ms]", "code", (
-        Curve("code of whole milliseconds", whole, code.encode(whole / 1000), "markers"),
+        Curve("code of whole milliseconds", milliseconds, code.encode(milliseconds / 1000), "markers"),
         Curve("longest", [1000 * code.longest()] * 2, [0, code.top], "dash"),
     ), log="x")  # fmt: skip
 

@@ -78,9 +78,9 @@ def _link(name: str) -> dict[str, Any]:
     rate, buffer, flows, duration = LINKS[name]
     wait = 4.0 * PACKET / rate  # against phases: docs/scenarios.md
     window = 20_000 if flows == 8 else 2_000
-    own = {"count": flows // 8, "overhead": wait, "window_limit": window, "start_spread": duration / 40}
+    keys = {"count": flows // 8, "overhead": wait, "window_limit": window, "start_spread": duration / 40}
     times = {"duration": duration, "warm_up": duration / 10, "slice": 0.9 * duration}
-    return {"links.1.rate": rate, "links.1.buffer": buffer, **times, **_flows(own)}
+    return {"links.1.rate": rate, "links.1.buffer": buffer, **times, **_flows(keys)}
 
 
 def _protocol(sender: str, control: str, router: str) -> dict[str, Any]:
@@ -170,7 +170,7 @@ def _second_over_first(result: xr.Dataset) -> float:
 def _trips(first: float, second: float, third: float) -> dict[str, Any]:
     """Delays to the receivers with which the three groups have these round-trip times [s]."""
     inside = {4: (first, 3e-3), 6: (second, 1e-3), 8: (third, 1e-3)}
-    return {f"links.{link}.delay": rtt / 2 - near for link, (rtt, near) in inside.items()}
+    return {f"links.{link}.delay": rtt / 2 - near_end for link, (rtt, near_end) in inside.items()}
 
 
 #: Section IV, Figs. 4 and 5. Open: rates, delays and buffers.

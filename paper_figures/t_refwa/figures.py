@@ -77,9 +77,9 @@ def published() -> list[dict[str, Any]]:
             value, edge, what = root.real, 0.0, "abscissa"
         off = value - edge
         verdict = "marginal" if abs(off) < 1e-12 else "stable" if off < 0 else "unstable"
-        rest = model.equilibrium()["Q"] / model.buffer
+        queue = model.equilibrium()["Q"] / model.buffer
         rows.append(
-            {"reading": name, "what": what, "value": value, "root": root, "verdict": verdict, "rest": float(rest)}
+            {"reading": name, "what": what, "value": value, "root": root, "verdict": verdict, "rest": float(queue)}
         )
     return rows
 

@@ -98,8 +98,8 @@ def code_fairness() -> Answer:
 @finding("table", "section III", "the maximum size of the table is 63", "t_refwa.table")
 def code_table() -> Answer:
     code = RttCode()
-    whole = np.arange(1, 1025) / 1000
-    used = set(code.encode(whole).tolist())
+    times = np.arange(1, 1025) / 1000
+    used = set(code.encode(times).tolist())
     empty = sorted(set(range(64)) - used)
     last, longest = int(code.encode(1.024)), 1000 * code.longest()
     return Answer(
@@ -250,12 +250,12 @@ def _mixed_radius(
 def better_gains() -> Answer:
     radius = [float(spectral_radius(TRefwaDelayed(phi=1.0, psi=0.5, delay=d))) for d in range(7)]
     law = [0.5 ** (1 / (d + 1)) for d in range(7)]
-    rest = TRefwaDelayed(phi=1.0, psi=0.5).equilibrium()["Q"] / TRefwaDelayed().values()["buffer"]
+    queue = TRefwaDelayed(phi=1.0, psi=0.5).equilibrium()["Q"] / TRefwaDelayed().values()["buffer"]
     return Answer(
         "phi = 1, psi = 0.5 is stable at every delay, with radius 0.5^(1/(d+1)), and settles at Q = B/3",
-        f"radius for 0 to 6 intervals: {listed(radius)}; Q = {rest:.4f} B",
-        near(radius, law, 9) and near(rest, 1 / 3, 9),
-        {"radius": radius, "rest": float(rest)},
+        f"radius for 0 to 6 intervals: {listed(radius)}; Q = {queue:.4f} B",
+        near(radius, law, 9) and near(queue, 1 / 3, 9),
+        {"radius": radius, "rest": float(queue)},
     )
 
 
@@ -314,18 +314,18 @@ def xcp_parabola() -> Answer:
     phi = np.linspace(0.05, alpha * (1 - 1e-6), 12)
     abscissa = [float(spectral_abscissa(TRefwaContinuous(phi=p, psi=np.sqrt(2) * p**2))) for p in phi]
     end = float(spectral_abscissa(TRefwaContinuous(phi=alpha, psi=np.sqrt(2) * alpha**2)))
-    most = float(np.max(TRefwaContinuous(phi=np.linspace(0.9, 1.0, 2001)).critical_psi()))
+    largest = float(np.max(TRefwaContinuous(phi=np.linspace(0.9, 1.0, 2001)).critical_psi()))
     return Answer(
         "that parabola lies inside the stable region and ends on its boundary at (0.5554, 0.4362); the region "
         "reaches psi = "
         "0.5498",
         f"largest abscissa along it {max(abscissa):.1e}, at its end ({alpha:.4f}, "
         f"{np.sqrt(2) * alpha**2:.4f}) {end:.1e}; "
-        f"largest stable psi {most:.4f}",
+        f"largest stable psi {largest:.4f}",
         max(abscissa) < 0
         and abs(end) < 1e-9
-        and near([alpha, np.sqrt(2) * alpha**2, most], [0.5554, 0.4362, 0.5498], 4),
-        {"end": end, "most": most, "along": max(abscissa)},
+        and near([alpha, np.sqrt(2) * alpha**2, largest], [0.5554, 0.4362, 0.5498], 4),
+        {"end": end, "most": largest, "along": max(abscissa)},
     )
 
 
@@ -354,16 +354,16 @@ def queue_only() -> Answer:
 def two_bottlenecks() -> Answer:
     buffers = [0.0, 10.0, 38.0, 39.0]
     used = _utilisation(TRefwaTwoLinksCommanded, buffers)
-    least = TRefwaTwoLinksCommanded(bdp_1=100.0, bdp_3=100.0, buffer_1=0.0, buffer_3=0.0).least_buffer()
+    smallest = TRefwaTwoLinksCommanded(bdp_1=100.0, bdp_3=100.0, buffer_1=0.0, buffer_3=0.0).least_buffer()
     return Answer(
         "with the commanded window in eq. (3) it stays under-used unless buffers hold 0.386 of the "
         "bandwidth-delay product: "
         "0.899 without a buffer, 0.925 with 10 %",
         f"iterated: utilisation {listed(used)} with buffers of {', '.join(f'{b:g}' for b in buffers)} % of "
         f"it; least buffer "
-        f"{least:.3f}",
-        near(used[:2], [0.899, 0.925]) and near(used[3], 1.0, 9) and used[2] < 1 and near(least, 0.386),
-        {"used": used, "least": float(least), "readings": [f"buffers of {b:g} % of a BDP" for b in buffers]},
+        f"{smallest:.3f}",
+        near(used[:2], [0.899, 0.925]) and near(used[3], 1.0, 9) and used[2] < 1 and near(smallest, 0.386),
+        {"used": used, "least": float(smallest), "readings": [f"buffers of {b:g} % of a BDP" for b in buffers]},
     )
 
 
@@ -385,8 +385,8 @@ def two_bottlenecks_measured() -> Answer:
 
 def _utilisation(kind: type[TRefwaTwoLinksCommanded | TRefwaTwoLinksMeasured], buffers: list[float]) -> list[float]:
     """Of L1 after 4000 intervals, at gains that converge (0.75, 0.25): the fixed point depends on their ratio only."""
-    each = xr.DataArray(buffers, dims="buffer")
-    model = kind(phi=0.75, psi=0.25, bdp_1=100.0, bdp_3=100.0, buffer_1=each, buffer_3=each)
+    sizes = xr.DataArray(buffers, dims="buffer")
+    model = kind(phi=0.75, psi=0.25, bdp_1=100.0, bdp_3=100.0, buffer_1=sizes, buffer_3=sizes)
     used = trajectory(model, [4000]).utilisation_1.isel(time=-1)
     return [float(share) for share in used.values]
 

@@ -19,8 +19,8 @@ LINKS = ("T3", "OC3", "OC12", "OC48")
 
 def _cells(values: xr.DataArray) -> tuple[list[float], list[float]]:
     """Means of the first reading, and half their intervals."""
-    each = [rules.interval(cell) for cell in values.isel(reading=0).transpose(..., "replication").values.tolist()]
-    return [i.mean for i in each], [i.high - i.mean for i in each]
+    intervals = [rules.interval(cell) for cell in values.isel(reading=0).transpose(..., "replication").values.tolist()]
+    return [i.mean for i in intervals], [i.high - i.mean for i in intervals]
 
 
 def _bars(drawing: go.Figure, panel: dict[str, int], name: str, x: Any, values: xr.DataArray, colour: str) -> None:
@@ -37,14 +37,14 @@ def table3(result: xr.Dataset) -> go.Figure:
     from plotly.subplots import make_subplots
 
     panels = make_subplots(rows=1, cols=2, subplot_titles=("fairness index", "utilisation"))
-    known = ledger.claims("t_refwa").values()
+    claims = ledger.claims("t_refwa").values()
     for column, measure in enumerate(("fairness", "utilisation"), 1):
         place = {"row": 1, "col": column}
         for protocol, colour in zip(result.protocol.values, COLOURS, strict=False):
             _bars(panels, place, str(protocol), LINKS, result[measure].sel(protocol=protocol), colour)
             printed = {
                 c.case["link"]: c.number
-                for c in known
+                for c in claims
                 if c.place == "Table III" and c.value == measure and c.case["protocol"] == protocol
             }
             panels.add_scatter(
