@@ -98,6 +98,28 @@ def test_an_edit_of_another_file_that_is_compiled_in_is_noticed(tmp_path: Path) 
     assert run().split() == ["42", "0"]
 
 
+def test_two_checkouts_of_the_same_sources_share_machine_code(tmp_path: Path) -> None:
+    text = (
+        "from pathlib import Path\nfrom tcpdynamics.compiled import kept_on_disk, stamp_of\n"
+        "def value():\n    return 1\nvalue = kept_on_disk(value, stamp_of([Path(__file__)]))\n"
+        "print(value(), len(value.stats.cache_hits))\n"
+    )
+    for checkout, source, printed in (
+        ("first", text, "1 0"), ("second", text, "1 1"), ("edited", text.replace("return 1", "return 2"), "2 0"),
+        ("second", text, "1 1"),
+    ):  # fmt: skip
+        folder = tmp_path / checkout
+        folder.mkdir(exist_ok=True)
+        (folder / "shared_module.py").write_text(source)
+        setting = os.environ | {
+            "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{folder}", "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
+        }  # fmt: skip
+        done = subprocess.run(
+            [sys.executable, "-c", "import shared_module"], env=setting, capture_output=True, text=True, check=True
+        )
+        assert done.stdout.strip() == printed, checkout
+
+
 def _compiled_in(entry: Any) -> set[Path]:
     """Files of all that is compiled into a function, followed through the names that each of them reads."""
     pending, reached, files = [entry], set(), set()

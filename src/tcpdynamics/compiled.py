@@ -45,7 +45,8 @@ def kept_on_disk(function: _F, stamp: str | None = None, **options: Any) -> _F:
     ----------
     stamp : str, optional
         The code is compiled again when this changes. Default: when the function's own file does, which is all that
-        Numba notices; a function that calls those of other files needs their `stamp_of`.
+        Numba notices; a function that calls those of other files needs their `stamp_of`. In a folder that
+        NUMBA_CACHE_DIR names, the stamp is part of the place: checkouts of the same sources share machine code.
     options : of `numba.njit`
     """
     from numba import config
@@ -53,6 +54,8 @@ def kept_on_disk(function: _F, stamp: str | None = None, **options: Any) -> _F:
     compiled: Any = _cached(function, options)
     if stamp is not None and not config.DISABLE_JIT:
         compiled._cache._cache_file._source_stamp = stamp
+        if config.CACHE_DIR:
+            _keep_by_stamp(compiled._cache, stamp, config.CACHE_DIR)
     return compiled  # type: ignore[no-any-return]
 
 
@@ -70,6 +73,14 @@ def _cached(function: Any, options: dict[str, Any]) -> Any:
         return njit(cache=True, **options)(function)
     finally:
         config.CACHE_DIR = chosen
+
+
+def _keep_by_stamp(cache: Any, stamp: str, folder: str) -> None:
+    """Numba's folder is named after the place of the source; this one after what the source says."""
+    file = cache._cache_file
+    cache._cache_path = os.path.join(folder, hashlib.sha256(stamp.encode()).hexdigest()[:20])
+    cache._impl.locator._cache_path = file._cache_path = cache._cache_path
+    file._index_path = os.path.join(cache._cache_path, file._index_name)
 
 
 def kept_with(*files: str, **options: Any) -> Callable[[_F], _F]:
