@@ -2,10 +2,11 @@
 
     python tests/drawn_mutants.py FILE ... [--count N] [--seed S] [--tests FILE ...] [--timeout SECONDS]
 
-N random breaks of each file are tried, each in a copy of the source with its own machine code. A break is noticed if a
-test fails. The tests are those of the file's own test file, test_NAME.py, else those of the test files that import it;
-`--tests` names others. The output has a line for each break and the count for each file. A break that no test notices
-may be equivalent to the original: check before writing a test.
+N random breaks of each file are tried, each in a copy of the source. All share a folder of machine code, which lies by
+a hash of the sources that it is made of, so a break is compiled anew. A break is noticed if a test fails. The tests are
+those of the file's own test file, test_NAME.py, else those of the test files that import it; `--tests` names others.
+The output has a line for each break and the count for each file. A break that no test notices may be equivalent to the
+original: check before writing a test.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ def tests_of(file: Path) -> list[Path]:
     return named or importing(name(file), tests)
 
 
-def is_noticed(file: Path, text: str, tests: list[Path], timeout: float) -> bool:
+def is_noticed(file: Path, text: str, tests: list[Path], machine_code: str, timeout: float) -> bool:
     """Whether a test fails, or does not end, with this text in the file's place."""
     with tempfile.TemporaryDirectory() as place:
         copy = Path(place)
@@ -85,7 +86,7 @@ def is_noticed(file: Path, text: str, tests: list[Path], timeout: float) -> bool
             shutil.copytree(ROOT / folder, copy / folder, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copy(ROOT / "pyproject.toml", copy)
         (copy / file.relative_to(ROOT)).write_text(text)
-        environment = os.environ | {"PYTHONPATH": str(copy / "src"), "NUMBA_CACHE_DIR": str(copy / "machine code")}
+        environment = os.environ | {"PYTHONPATH": str(copy / "src"), "NUMBA_CACHE_DIR": machine_code}
         command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider"]
         try:
             done = subprocess.run(
@@ -105,25 +106,31 @@ def main() -> None:
     parser.add_argument("--tests", nargs="+", type=Path)
     parser.add_argument("--timeout", type=float, default=600.0)
     options = parser.parse_args()
-    for given in options.files:
-        file = given.resolve()
-        text = file.read_text(encoding="utf-8")
-        tests = [t.resolve() for t in options.tests or tests_of(file)]
-        if not tests:
-            print(f"{given}: no test file imports it; name some with --tests")
-            continue
-        if is_noticed(file, text, tests, options.timeout):
-            print(f"{given}: its tests fail, or take too long, without a break")
-            continue
-        number = len(list(places(ast.parse(text))))
-        drawn = random.Random(options.seed).sample(range(number), min(options.count, number))
-        noticed = 0
-        for place in sorted(drawn):
-            broken, words = break_at(text, place)
-            is_found = is_noticed(file, broken, tests, options.timeout)
-            noticed += is_found
-            print(f"{given} {words}: {'noticed' if is_found else 'NOT noticed'}", flush=True)
-        print(f"{given}: {noticed} of {len(drawn)} noticed by {len(tests)} test files", flush=True)
+    with tempfile.TemporaryDirectory() as machine_code:
+        for name in options.files:
+            draw(name, options, machine_code)
+
+
+def draw(name: Path, options: argparse.Namespace, machine_code: str) -> None:
+    """Break a file as often as the options say, and print what was noticed."""
+    file = name.resolve()
+    text = file.read_text(encoding="utf-8")
+    tests = [t.resolve() for t in options.tests or tests_of(file)]
+    if not tests:
+        print(f"{name}: no test file imports it; name some with --tests")
+        return
+    if is_noticed(file, text, tests, machine_code, options.timeout):
+        print(f"{name}: its tests fail, or take too long, without a break")
+        return
+    number = len(list(places(ast.parse(text))))
+    drawn = random.Random(options.seed).sample(range(number), min(options.count, number))
+    noticed = 0
+    for place in sorted(drawn):
+        broken, words = break_at(text, place)
+        is_found = is_noticed(file, broken, tests, machine_code, options.timeout)
+        noticed += is_found
+        print(f"{name} {words}: {'noticed' if is_found else 'NOT noticed'}", flush=True)
+    print(f"{name}: {noticed} of {len(drawn)} noticed by {len(tests)} test files", flush=True)
 
 
 if __name__ == "__main__":
