@@ -17,6 +17,8 @@ WORDS = {
     "asked", "each", "found", "given", "held", "here", "kept", "known", "least", "left", "made", "met", "most", "near",
     "others", "own", "rest", "said", "seen", "shown", "taken", "told", "whole",
 }  # fmt: skip
+#: Runs of six lines of code that stand in the package again.
+REPEATED = 20
 #: Arguments of a function; records count as one. The others take the options of a command or of a public call by name.
 ARGUMENTS = 10
 TAKE_MORE = {
@@ -53,6 +55,26 @@ def test_names_name_the_thing() -> None:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in WORDS
     )
     assert stores.total() <= UNNAMED, stores.most_common()
+
+
+def _code(text: str) -> list[str]:
+    """Lines without indentation; no comments, docstrings, imports, blank lines or lone brackets."""
+    left_out: set[int] = set()
+    for node in ast.walk(ast.parse(text)):
+        is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        if is_text or isinstance(node, ast.Import | ast.ImportFrom):
+            left_out |= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    lines = [line.strip() for number, line in enumerate(text.splitlines(), 1) if number not in left_out]
+    return [line for line in lines if any(map(str.isalnum, line)) and not line.startswith("#")]
+
+
+def test_code_does_not_repeat_itself() -> None:
+    runs: Counter[tuple[str, ...]] = Counter()
+    for text in _files().values():
+        lines = _code(text)
+        runs.update(tuple(lines[i : i + 6]) for i in range(len(lines) - 5))
+    repeated = {run: count - 1 for run, count in runs.items() if count > 1}
+    assert sum(repeated.values()) <= REPEATED, sorted(run[0] for run in repeated)
 
 
 def test_functions_take_ten_arguments_at_most() -> None:
