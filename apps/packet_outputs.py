@@ -479,10 +479,8 @@ def check_outputs(
     """Refuse what cannot be written, before anything runs; without `force`, also a file that does not hold `what`."""
     if netcdf is not None:
         files.check_netcdf_name(netcdf)
-    for path, suffix, form in ((trace, ".csv", "sends are a table"), (plot, ".html", "figures are a page")):
+    for path in (trace, plot):
         if path is not None:
-            if path.suffix.lower() != suffix:
-                raise OutputError(f"cannot write {path}: {form}; give a name that ends in {suffix}")
             files.check_writable(path)
     paths_in_use = {os.path.realpath(scenario)}
     for path in (netcdf, trace, plot):

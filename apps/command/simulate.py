@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -17,7 +17,7 @@ from tcpdynamics.errors import OutputError, shown, suggestion
 from .. import packet_outputs as outputs
 from ..files import NETCDF, beside, marked, settings_mark, write_netcdf
 from ..overrides import grid_of, key_of, override
-from .options import force_option, note, wrote
+from .options import force_option, wrote
 from .progress import progress_line
 from .scenario_sweep import complete_quantity, complete_setting, sweep
 
@@ -53,7 +53,6 @@ def complete_scenario(ctx: click.Context, param: click.Parameter, incomplete: st
     help="Replicate until the half-widths of the 95 % intervals of loss and goodput are this share of the mean, "
     "such as 2%.",
 )
-@click.option("--until", hidden=True, help="The former name of --precision.")
 @click.option(
     "--most", type=click.IntRange(2, 10_000), help=f"Replications that --precision runs at most.  [default: {_MOST}]"
 )
@@ -90,8 +89,6 @@ def complete_scenario(ctx: click.Context, param: click.Parameter, incomplete: st
     "(each data segment sent: time_s,flow,sequence,retransmission); may be repeated. Of a sweep x.nc, x.csv (a row a "
     "point), x.html or x.png (means with intervals), x.zarr (an interrupted sweep resumes there).",
 )
-@click.option("--trace", type=click.Path(path_type=Path), hidden=True, help="The former name of --output x.csv.")
-@click.option("--plot", type=click.Path(path_type=Path), hidden=True, help="The former name of --output x.html.")
 @click.option("--list", "show_list", is_flag=True, help="List the ready scenarios and stop.")
 @force_option
 def simulate(
@@ -99,7 +96,6 @@ def simulate(
     seed: int | None,
     replications: int | None,
     precision: str | None,
-    until: str | None,
     most: int | None,
     settings: tuple[str, ...],
     quantities: tuple[str, ...],
@@ -107,8 +103,6 @@ def simulate(
     in_json: bool,
     verbose: bool,
     output: tuple[Path, ...],
-    trace: Path | None,
-    plot: Path | None,
     force: bool,
     show_list: bool,
 ) -> None:
@@ -136,13 +130,9 @@ def simulate(
         return
     if scenario is None:
         raise click.UsageError("SCENARIO is missing; give x.toml, or a name that `tcpdynamics simulate --list` shows")
-    if until is not None and precision is not None:
-        raise click.UsageError("--until is the former name of --precision; leave it out")
-    advice = list(_advice_on_words(until, trace, plot))
-    precision = until if precision is None else precision
     grid, settings = _grid(settings)
     if grid:
-        _check_sweep(precision, most, trace, plot, verbose)
+        _check_sweep(precision, most, verbose)
         table = _table(_path_of(scenario, ready), settings, ready)
         sweep(table, grid, replications, seed, quantities, processes, output, in_json, force)
         return
@@ -151,7 +141,7 @@ def simulate(
             f"{'--quantity' if quantities else '--processes'} belongs to a sweep; give --set a range, such as "
             "bottleneck.buffer=10:100:10"
         )
-    netcdf, trace, plot = _by_kind(output, trace, plot)
+    netcdf, trace, plot = _by_kind(output)
     _check_together(replications, precision, most, trace, plot)
     path = _path_of(scenario, ready)
     share = None if precision is None else _share(precision)
@@ -180,7 +170,6 @@ def simulate(
         click.echo(_reached(result), err=True)
     if result.attrs["warning"]:
         click.echo(f"Warning: {result.attrs['warning']}", err=True)
-    note(advice)
 
 
 def _path_of(scenario: str, ready: Mapping[str, Path]) -> Path:
@@ -217,15 +206,8 @@ def _grid(settings: tuple[str, ...]) -> tuple[dict[str, list[Any]], tuple[str, .
     return grid, tuple(setting for setting in single if setting not in late)
 
 
-def _check_sweep(precision: str | None, most: int | None, trace: Path | None, plot: Path | None, verbose: bool) -> None:
-    switches = {
-        "--precision": precision,
-        "--most": most,
-        "--trace": trace,
-        "--plot": plot,
-        "--verbose": verbose or None,
-    }
-    for name, value in switches.items():
+def _check_sweep(precision: str | None, most: int | None, verbose: bool) -> None:
+    for name, value in (("--precision", precision), ("--most", most), ("--verbose", verbose or None)):
         if value is not None:
             raise click.UsageError(f"{name} belongs to one scenario, and --set asks for a grid; leave one of them out")
 
@@ -238,19 +220,9 @@ def _mark(scenario: Scenario, replications: int | None, share: float | None, mos
     return settings_mark({"scenario": table(scenario), **runs})
 
 
-def _advice_on_words(until: str | None, trace: Path | None, plot: Path | None) -> Iterator[str]:
-    """What the former words that were used are called now."""
-    former = (("--until", until, "--precision"), ("--trace", trace, "--output"), ("--plot", plot, "--output"))
-    for word, value, name in former:
-        if value is not None:
-            yield f"{word} is now called {name}: write {name} {value}"
-
-
-def _by_kind(
-    output: tuple[Path, ...], trace: Path | None, plot: Path | None
-) -> tuple[Path | None, Path | None, Path | None]:
+def _by_kind(output: tuple[Path, ...]) -> tuple[Path | None, Path | None, Path | None]:
     """Where NetCDF, the table of segments and the page go."""
-    kinds: dict[str, Path | None] = {".nc": None, ".csv": trace, ".html": plot}
+    kinds: dict[str, Path | None] = {".nc": None, ".csv": None, ".html": None}
     for path in output:
         suffix = path.suffix.lower()
         kind = suffix if suffix in (".csv", ".html") else ".nc"

@@ -124,7 +124,7 @@ def test_trace_has_the_documented_columns(tmp_path: Path) -> None:
 
 def test_trace_lists_every_segment_sent(small: str, tmp_path: Path) -> None:
     target, stored = tmp_path / "sends.csv", tmp_path / "run.nc"
-    answer(small, "--trace", str(target), "--output", str(stored))
+    answer(small, "--output", str(target), "--output", str(stored))
     with target.open(newline="") as file:
         rows = list(csv.DictReader(file))
     with xr.open_dataset(stored) as result:
@@ -141,7 +141,7 @@ def test_trace_lists_every_segment_sent(small: str, tmp_path: Path) -> None:
 
 
 def test_trace_changes_nothing_else(small: str, tmp_path: Path) -> None:
-    with_trace = json.loads(answer(small, "--json", "--trace", str(tmp_path / "sends.csv")))
+    with_trace = json.loads(answer(small, "--json", "--output", str(tmp_path / "sends.csv")))
     without = json.loads(answer(small, "--json"))
     assert with_trace["results"] == without["results"]
 
@@ -174,12 +174,9 @@ def test_set_is_what_a_changed_file_is(small: str, tmp_path: Path) -> None:
         (["--replications", "2", "--set", "record.sends=true"], "asks for sends; switch them off with --set record={}"),
         (["--precision", "2%", "--set", "record.queues=0"], "asks for queues; switch them off with --set record={}"),
         (["--precision", "2%", "--output", "x.html"], "--output x.html shows one run"),
-        (["--trace", "no/such/folder/x.csv"], "does not exist"),
-        (["--trace", "x.txt"], "ends in .csv"),
-        (["--plot", "x.png"], "ends in .html"),
+        (["--output", "no/such/folder/x.csv"], "does not exist"),
         (["--output", "x.png"], "a page of figures (.html)"),
-        (["--output", "x.csv", "--trace", "y.csv"], "has the same content"),
-        (["--precision", "2%", "--until", "2%"], "the former name of --precision"),
+        (["--output", "x.csv", "--output", "y.csv"], "has the same content"),
     ],
 )
 def test_mistakes_are_one_sentence_and_exit_code_2(
@@ -191,15 +188,15 @@ def test_mistakes_are_one_sentence_and_exit_code_2(
 def test_outputs_do_not_overwrite_each_other_or_the_scenario(tmp_path: Path, refused: Callable[..., str]) -> None:
     path = tmp_path / "scenario.csv"
     path.write_text(SCENARIO)
-    assert "in use" in refused("simulate", str(path), "--trace", str(path))
+    assert "in use" in refused("simulate", str(path), "--output", str(path))
     assert path.read_text() == SCENARIO
 
 
-@pytest.mark.parametrize(("option", "name"), [("--trace", "x.csv"), ("--output", "x.nc"), ("--plot", "x.html")])
-def test_a_full_disk_is_one_sentence_and_leaves_nothing(small: str, tmp_path: Path, option: str, name: str) -> None:
+@pytest.mark.parametrize("name", ["x.csv", "x.nc", "x.html"])
+def test_a_full_disk_is_one_sentence_and_leaves_nothing(small: str, tmp_path: Path, name: str) -> None:
     folder = tmp_path / "out"
     folder.mkdir()
-    found = process("-c", FULL_DISK, "simulate", small, option, str(folder / name))
+    found = process("-c", FULL_DISK, "simulate", small, "--output", str(folder / name))
     assert found.returncode == 2, found.stderr
     assert "cannot write" in found.stderr
     assert len(found.stderr.strip().splitlines()) == 1
@@ -224,7 +221,7 @@ def interrupting(text: str) -> Iterator[object]:
 def test_an_interrupted_run_saves_what_it_has(small: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cli_packets, "progress_line", interrupting)
     target, stored = tmp_path / "sends.csv", tmp_path / "run.nc"
-    found = done(small, "--set", LONG, "--trace", str(target), "--output", str(stored))
+    found = done(small, "--set", LONG, "--output", str(target), "--output", str(stored))
     assert found.exit_code == 130
     assert "interrupted at" in found.stderr
     with xr.open_dataset(stored) as result:
@@ -314,30 +311,30 @@ def test_ctrl_c_is_answered_with_what_there_is(small: str, tmp_path: Path, case:
 
 
 @pytest.mark.parametrize(
-    ("option", "name", "foreign"),
+    ("name", "foreign"),
     [
-        ("--trace", "x.csv", b"my,own,table\n1,2,3\n"),
-        ("--plot", "x.html", b"<!doctype html>\n<html><body>mine</body></html>"),
-        ("--output", "x.nc", b"\x89HDF\r\n\x1a\n and so on"),
+        ("x.csv", b"my,own,table\n1,2,3\n"),
+        ("x.html", b"<!doctype html>\n<html><body>mine</body></html>"),
+        ("x.nc", b"\x89HDF\r\n\x1a\n and so on"),
     ],
 )
 def test_a_file_that_is_not_ours_is_overwritten_by_force_only(
-    small: str, tmp_path: Path, option: str, name: str, foreign: bytes, refused: Callable[..., str]
+    small: str, tmp_path: Path, name: str, foreign: bytes, refused: Callable[..., str]
 ) -> None:
     target = tmp_path / name
-    answer(small, option, str(target))
+    answer(small, "--output", str(target))
     ours = target.read_bytes()
     again = ["--force"] if target.suffix == ".csv" else []  # a table does not say of which run it is
-    answer(small, option, str(target), *again)  # its own it replaces
-    if option != "--output":  # HDF5 notes the time
+    answer(small, "--output", str(target), *again)  # its own it replaces
+    if target.suffix != ".nc":  # HDF5 notes the time
         assert target.read_bytes() == ours
     target.write_bytes(b"")
-    answer(small, option, str(target))
+    answer(small, "--output", str(target))
     target.write_bytes(foreign)
-    said = refused("simulate", small, option, str(target))
+    said = refused("simulate", small, "--output", str(target))
     assert "give another name, remove it, or give --force" in " ".join(said.split())
     assert target.read_bytes() == foreign
-    answer(small, option, str(target), "--force")
+    answer(small, "--output", str(target), "--force")
     assert len(target.read_bytes()) == pytest.approx(len(ours), rel=0.1)
 
 
@@ -346,7 +343,7 @@ def test_a_file_that_is_not_ours_is_overwritten_by_force_only(
     [
         ["--replications", "10000", "--set", "flows.0.count=100000"],
         ["--precision", "2%", "--most", "10000", "--set", "flows.0.count=100000"],
-        ["--set", "duration=1e7s", "--trace", "x.csv"],
+        ["--set", "duration=1e7s", "--output", "x.csv"],
         ["--set", "duration=1e8s"],
         ["--set", "record.queues=1e-6", "--set", "duration=30000s"],
     ],
@@ -449,7 +446,7 @@ def test_json_is_whole_without_recordings(small: str) -> None:
 
 def test_plot_is_one_page_that_needs_no_network(small: str, tmp_path: Path) -> None:
     target = tmp_path / "page.html"
-    answer(small, "--plot", str(target))
+    answer(small, "--output", str(target))
     page = target.read_text()
     assert page.count("Plotly.newPlot(") >= 4
     # Plotly's own code holds addresses that a page without maps never asks for; tags outside it must have none.
