@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from tcpdynamics.errors import ScenarioError, check, shown, suggestion
-from tcpdynamics.quantities import quantity
+from tcpdynamics.quantities import TABLES, quantity
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def read_parameters(file: ModuleType | None, values: Mapping[str, Any], key: str
     read = {}
     for name, p in parameters.items():
         value = values.get(name, p.default)
-        if p.unit and isinstance(value, str):
+        if p.unit in TABLES and isinstance(value, str):
             value = quantity(value, p.unit, f"{key}.{name}")
         if p.whole and (isinstance(value, bool) or (isinstance(value, float) and value.is_integer())):
             value = int(value)  # such as true, or "1500 B"
