@@ -480,14 +480,16 @@ def _by_taylor(task: _Task) -> Array:
         columns = {k: np.ascontiguousarray(x[..., local] if x.shape[-1] == size else x) for k, x in varying.items()}
         results = {"out": out, "status": reason, "taken": count, "end": end}
         pieces = 1 << (max(capacity, past.levels.shape[0]) - 1).bit_length()
-        lanes = bind(shared | columns | results | {"capacity": pieces})
+        arrays = shared | columns | results
+        lanes = bind(arrays | {"capacity": pieces})
         workers = min(processors(), max(1, many // LANES))
         shares = 1 if workers == 1 else max(1, many // SHARE)  # small enough that no processor waits for long
         bounds = np.linspace(0, many, max(shares, workers) + 1).astype(int)
 
-        def share(low: int, high: int) -> None:
-            record, _room = with_room(lanes, low, high)
+        def share(low: int, high: int) -> tuple[Any, Any]:
+            record, room = with_room(lanes, low, high)
             integrate(record)
+            return arrays, room  # so that a thread keeps what it writes to
 
         if not integrate.signatures:
             share(0, 0)  # compiled here, where Ctrl-C is heard
@@ -509,13 +511,18 @@ def _by_taylor(task: _Task) -> Array:
     return ends
 
 
-def in_threads(work: Callable[[int, int], None], bounds: Sequence[int], workers: int, stop: NDArray[np.int64]) -> None:
-    """`work(low, high)` for neighbouring bounds; an interrupt makes `stop` 1 and ends once each thread heeds it."""
+def in_threads(work: Callable[[int, int], Any], bounds: Sequence[int], workers: int, stop: NDArray[np.int64]) -> None:
+    """`work(low, high)` for neighbouring bounds; an interrupt makes `stop` 1 and ends once each thread heeds it.
+
+    A thread that an interrupt finds starting is unknown to the pool: it heeds `stop` a little later.
+    """
     pool = ThreadPoolExecutor(workers)
     try:
         list(pool.map(work, bounds[:-1], bounds[1:]))
-    except BaseException:
+    except BaseException as error:
         stop[0] = 1
+        if isinstance(error.__context__, KeyboardInterrupt):  # a lock of a thread that starts, left half taken
+            raise KeyboardInterrupt from None
         raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import types
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,22 @@ def test_times_are_counted_before_they_are_made() -> None:
 
 
 # -- interrupts ----------------------------------------------------------------------------------------------
+
+def test_a_thread_keeps_what_it_writes_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An interrupt while a thread starts ends the call before the thread: its arrays must not be freed under it."""
+    kept: list[Any] = []
+
+    def interrupted(work: Any, bounds: Any, workers: int, stop: Any) -> None:
+        kept.extend(work(low, high) for low, high in pairwise(bounds))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys.modules[trajectory.__module__], "in_threads", interrupted)
+    x = sympy.Symbol("x")
+    with pytest.raises(KeyboardInterrupt):
+        trajectory(ODE(rhs={"x": -x}, start={"x": [1.0, 2.0]}), [0.0, 1.0])
+    arrays, room = kept[0]
+    assert {"out", "status", "taken", "end", "stop", "start", "params", "times"} <= set(arrays) and room.size
+
 
 #: A child announces by itself that a call which would take days has begun; then it waits for its interrupt.
 CHILD = """

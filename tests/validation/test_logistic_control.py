@@ -209,7 +209,8 @@ def test_any_parameters_keep_the_windows_bounds(parameters, count, buffer, sende
     scenario = path((flow, udp), rate=MBIT, buffer=buffer, duration=3.0, warm_up=0.5, record=Record(windows=0))
     result = simulate(scenario)  # which checks that packets are conserved
     own = result.window_flow.values < count
-    assert (result.window_cwnd.values[own] >= 1.0).all()
+    # ns-2 halves a window of one, too.
+    assert (result.window_cwnd.values[own] >= (0.5 if book == "ns2" else 1.0)).all()
     assert (result.window_flight.values[own] <= 50).all()
     again = simulate(scenario)
     assert all(again[v].values.tobytes() == result[v].values.tobytes() for v in result.data_vars)
