@@ -6,8 +6,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from tcpdynamics.paper_figures import experiments, ledger, rules
+from tcpdynamics.paper_figures import deciding, experiments, ledger, rules
 from tcpdynamics.paper_figures.ledger import Claim, Summary
+from tcpdynamics.progress import tracked
 
 #: Columns of numbers, in order, and their heads.
 COLUMNS = {"published": "published", "model": "model", "packets": "packets", "ns2": "ns-2", "linux": "Linux"}
@@ -149,6 +150,17 @@ def _counts(summary: Summary) -> str:
     missing = len(summary.verdicts) - len(decided)
     words = ledger.in_words(decided) or "none decided"
     return f"{len(summary.verdicts)} claims: {words}" + (f", {missing} not decided yet" if missing else "")
+
+
+def in_packets(paper: str, setting: str, experiment: str = "") -> list[dict[str, Any]]:
+    """Rows of a paper's claims, or of one experiment's, that packets decide: each experiment is run now."""
+    claims = [c for c in ledger.claims(paper).values() if c.experiment and experiment in ("", c.experiment)]
+    rows = []
+    for name in tracked(list(dict.fromkeys(claim.experiment for claim in claims))):
+        data = experiments.run(name, setting)
+        of_run = [claim for claim in claims if claim.experiment == name]
+        rows += [row(claim, deciding.decide(claim, setting, data=data).document()) for claim in of_run]
+    return rows
 
 
 def scenario_of(claim: Claim) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import textwrap
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,20 +33,14 @@ _COMPARISONS = {
     "logistic": ("LogisticVsFluid", "Delayed logistic control: trajectories against spectrum and chart."),
     "lotka-volterra": ("LotkaVolterraVsFluid", "Lotka-Volterra control: n flows, old measurements, a real queue."),
     "t-refwa": ("TRefwaMapVsFluid", "Readings of T-REFWA's eq. (3) against a router on a real queue."),
-    "t-refwa-packets": (
-        "TRefwaVsPackets",
-        "T-REFWA's router on packets against its readings, and against the paper's Table III.",
-    ),
+    "t-refwa-packets": ("TRefwaVsPackets", "T-REFWA's router in packets against the readings of its recursion."),
     "misra": ("MisraVsLinearisation", "Fluid TCP on a marking link against two linearisations."),
-    "leap": ("LeapVsPackets", "LEAP in packets against its closed forms and its paper's numbers."),
-    "lotka-volterra-packets": (
-        "LotkaVolterraVsPackets",
-        "Logistic control in packets: its models, and what its paper says of it.",
-    ),
+    "leap": ("LeapVsPackets", "LEAP in packets against its closed forms."),
+    "lotka-volterra-packets": ("LotkaVolterraVsPackets", "Logistic control in packets against its models."),
     "window-rules": ("WindowRulesVsLaws", "HighSpeed, Scalable, CUBIC and Reno in packets against their laws."),
     "retransmission-priority": (
         "RetransmissionPriorityVsPackets",
-        "A gateway that sends retransmissions first: fairness and losses with and without it, and its model.",
+        "A gateway that sends retransmissions first, in packets against the chain.",
     ),
     "ladder": ("SenderChainLadder", "From the printed chain to flows in step on a queue: what each assumption costs."),
     "sender-chain": (
@@ -53,7 +48,7 @@ _COMPARISONS = {
         "Chains compiled from the simulator's senders beside the simulator: the distance must be zero.",
     ),
     "lock-out": ("LockOut", "Why a third of the flows get nothing for 20 s: one thing taken away at a time."),
-    "mtcp": ("MtcpVsPackets", "M/TCP over two routes: Table 4 of its paper, closed forms, one-way times."),
+    "mtcp": ("MtcpVsPackets", "M/TCP over two routes, in packets against closed forms and true one-way times."),
     "bbr-cubic": (
         "BbrVsCubic",
         "One BBR flow against CUBIC over the size of the buffer, in Linux, beside the published model.",
@@ -68,6 +63,11 @@ _COMPARISONS = {
         "The sub-packet paper's Figs. 2, 3 and 8 to 12 on Linux: does the paper hold today?",
     ),
 }
+#: Comparisons with models of papers whose claims are decided after them -> the paper, and the experiment or "" for all.
+_CLAIMS = {
+    "leap": ("leap", ""), "mtcp": ("mtcp", ""), "t-refwa-packets": ("t_refwa", ""),
+    "lotka-volterra-packets": ("logistic", ""), "retransmission-priority": ("sub_packet", "sub_packet.priority"),
+}  # fmt: skip
 #: Those of Linux, which have recorded results.
 _OF_LINUX = ("bbr-cubic", "linux-controls", "linux-sends", "linux-sub-packet")
 
@@ -78,8 +78,50 @@ def _paper_today(result: xr.Dataset) -> list[str]:
     return table(result)
 
 
+def _cases(result: xr.Dataset) -> list[str]:
+    from tcpdynamics.validation.comparisons.models_vs_packets import table
+
+    columns = {"case": str.ljust, "packets": str.rjust, "model": str.rjust}
+    rows = [{"part": "", "case": "", "packets": "packets, 95 %", "model": "model", "verdict": ""}, *table(result)]
+    widths = {name: max(len(row[name]) for row in rows) for name in columns}
+    lines = []
+    for before, row in pairwise([rows[0], *rows]):
+        if row["part"] != before["part"]:
+            lines.append(row["part"])
+        cells = [justify(row[name], widths[name]) for name, justify in columns.items()]
+        lines.append("  ".join(["", *cells, row["verdict"]]).rstrip())
+    return lines
+
+
 #: Command -> lines of text after the words of the comparison.
-_TABLES: dict[str, Callable[[xr.Dataset], list[str]]] = {"linux-sub-packet": _paper_today}
+_TABLES: dict[str, Callable[[xr.Dataset], list[str]]] = {
+    "linux-sub-packet": _paper_today,
+    **dict.fromkeys(_CLAIMS, _cases),
+}
+
+
+def _decided(name: str, setting: str) -> list[dict[str, Any]]:
+    """Rows of the claims that packets decide of the comparison's paper, from runs of now."""
+    if name not in _CLAIMS:
+        return []
+    from .. import ledger_rows
+
+    paper, experiment = _CLAIMS[name]
+    with working("deciding what the paper says"):
+        return ledger_rows.in_packets(paper, setting, experiment)
+
+
+def _claim_lines(rows: list[dict[str, Any]]) -> list[str]:
+    """What the paper says, what came out, and the verdict."""
+    lines = ["", "What the paper says of packets (tcpdynamics claims NAME has the rule, and the longer run on record)"]
+    for row in rows:
+        readings = f" ({row['readings']})" if row["readings"] else ""
+        lines.append(f"{row['id']}: {row['verdict']}{readings}")
+        lines += textwrap.wrap(
+            f"{row['place']}: {row['quantity']}: {row['published']}; packets {row['packets']}", 110,
+            initial_indent="  ", subsequent_indent="  ",
+        )  # fmt: skip
+    return lines
 
 
 def _runner(name: str) -> Callable[..., None]:
@@ -99,14 +141,17 @@ def _runner(name: str) -> Callable[..., None]:
             result = comparison.run(live=True) if live else comparison.run()
         write_outputs(output, with_settings(result), lambda: comparison.figure(result), wrote=wrote)
         text = comparison.paragraph(result)
+        claims = _decided(name, "tiny" if quick else "quick")
         if as_json:
-            click.echo(json.dumps(_document(result, text)))
+            click.echo(json.dumps(_document(result, text) | ({"claims": claims} if claims else {})))
         else:
             for part in text.split("\n\n"):
                 click.echo(textwrap.fill(part, 110) + "\n")
             if quick:
                 click.echo(textwrap.fill(f"--quick: {_quick_words(kind)}.", 110) + "\n")
             for line in _TABLES[name](result) if name in _TABLES else ():
+                click.echo(line)
+            for line in _claim_lines(claims) if claims else ():
                 click.echo(line)
 
     return run

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
+from functools import partial
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,7 @@ from tcpdynamics.validation.comparisons.window_rules import WindowRulesVsLaws
 from tcpdynamics.validation.packet import simulate
 
 from .. import ledger_rows
-from . import leap, linux, linux_sub_packet, logistic_packets, mtcp, retransmissions, routers, sender_chain
+from . import in_packets, linux, linux_sub_packet, retransmissions, sender_chain
 from .equations import Equations, beside
 from .mechanisms import BUFFER, FLOWS, RATE, RTT, Mechanisms, mechanisms
 from .mechanisms import answer as mechanisms_answer
@@ -46,11 +47,10 @@ SILENCE = 16
 #: Seeds of comparisons with ns-2 in the quick report.
 QUICK_SEEDS = 4
 #: Anchor -> what makes a section on a mechanism of the papers; a quick report leaves them out.
-SECTIONS = {
-    "leap": leap.section, "logistic_packets": logistic_packets.section, "mtcp": mtcp.section,
-    "retransmissions": retransmissions.section, "routers": routers.section,
-    "sender_chain": sender_chain.section,
-    "linux": linux.section, "linux_sub_packet": linux_sub_packet.section,
+SECTIONS: dict[str, Callable[[Tell], Section]] = {
+    **{name: partial(in_packets.section, name) for name in in_packets.SECTIONS},
+    "retransmissions": retransmissions.section, "sender_chain": sender_chain.section, "linux": linux.section,
+    "linux_sub_packet": linux_sub_packet.section,
 }  # fmt: skip
 _VERSIONS = ("numpy", "scipy", "sympy", "numba", "xarray", "jax", "plotly")
 

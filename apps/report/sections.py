@@ -38,4 +38,4 @@ def section_of(name: str, title: str, answer: str, figures: Mapping[str, go.Figu
         key: Markup(figure.to_html(full_html=False, include_plotlyjs=False, div_id=f"figure-{key}"))
         for key, figure in figures.items()
     }
-    return Section(title, answer, Markup(template.render(answer=answer, figures=html, **context)))
+    return Section(title, answer, Markup(template.render(title=title, answer=answer, figures=html, **context)))

@@ -48,8 +48,6 @@ COMMANDS = {
     "comparison SubPacketChainVsPackets": ("validate", "sub-packet", "--quick", "--output"),
     "report": ("report", "--quick", "--output"),
 }
-#: Where a page is asked for by another word.
-PAGES = {what: (*words[:-1], "--plot") for what, words in COMMANDS.items() if words[0] == "simulate"}
 ONLY_NETCDF = ("stationary of", "comparison PacketsVsNs2", "comparison SubPacketChainVsPackets")
 
 
@@ -57,7 +55,7 @@ def commands(suffix: str) -> dict[str, tuple[str, ...]]:
     """Those that can write such a file."""
     if suffix == ".nc":
         return {what: words for what, words in COMMANDS.items() if what != "report"}
-    chosen = {what: words for what, words in (COMMANDS | PAGES).items() if not what.startswith(ONLY_NETCDF)}
+    chosen = {what: words for what, words in COMMANDS.items() if not what.startswith(ONLY_NETCDF)}
     if suffix == ".png":
         return {what: words for what, words in chosen.items() if words[0] not in ("simulate", "report")}
     return chosen

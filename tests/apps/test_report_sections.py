@@ -4,10 +4,10 @@ import html
 
 import pytest
 
-from tcpdynamics.apps.report import leap
 from tcpdynamics.apps.report.build import SECTIONS
 from tcpdynamics.apps.report.steps import SECONDS
 from tcpdynamics.validation.comparisons import (
+    LeapVsPackets,
     LinuxSubPacket,
     LockOut,
     MtcpVsPackets,
@@ -19,11 +19,12 @@ from tcpdynamics.validation.comparisons import (
 
 #: What stands in each section, beside its figure, and in the sentence at its top.
 WORDS = {
-    "leap": ("fewer duplicates", "statements of the paper"),
-    "logistic_packets": ("Fig. 7, fairness", "statements of its paper"),
-    "mtcp": ("0.80", "statements on Table 4 hold"),
-    "retransmissions": ("Split: 5 of the places", "changes Jain"),
-    "routers": ("Table", "agree with the models"),
+    "leap": ("window of one with LEAP", "share of transfers that finish 0 of"),
+    "logistic_packets": ("trains of acks", "sum of windows [BDP] 4 of 4"),
+    "mtcp": ("duplicated, replies only", "round trip by the estimator [s] 1 of 1"),
+    "routers": ("measured-rtt, with the code", "mean queue [B]"),
+    "priority": ("Split: 5 of the places", "flows that get nothing"),
+    "retransmissions": ("Each bar takes one thing away", "times as often as new ones"),
     "linux": ("One switch of Linux at a time", "flows on 1 Mbit/s lose, on Linux: switches off"),
     "linux_sub_packet": ("Statement by statement", "Linux as it comes, CUBIC: "),
     "sender_chain": ("0.2929 for two", "a person's summary of that sender costs"),
@@ -33,9 +34,9 @@ WORDS = {
 @pytest.fixture
 def shorter(monkeypatch):
     """Less than the page has."""
-    star = {"density": (2.5, 3.5), "senders": ("reno",), "replications": 2, "duration": 300.0}
-    monkeypatch.setattr(leap, "SETTINGS", {"loss": (0.1,), "transfers": 30} | star)
-    monkeypatch.setattr(MtcpVsPackets, "quick", {"rates": (1e6,), "replications": 3})
+    star = {"density": (3.5,), "replications": 2}
+    monkeypatch.setattr(LeapVsPackets, "quick", {"loss": (0.1,), "transfers": 30} | star)
+    monkeypatch.setattr(MtcpVsPackets, "quick", {"replications": 3})
     monkeypatch.setattr(LinuxSubPacket, "quick", {"ours": 2})
     monkeypatch.setattr(PacketsVsLinux, "quick", {"seeds": 2})
     monkeypatch.setattr(LockOut, "quick", {"duration": 240.0, "replications": 2})

@@ -10,6 +10,7 @@ import xarray as xr
 from click.testing import CliRunner
 
 from tcpdynamics.apps.command.main import cli
+from tcpdynamics.paper_figures import ledger
 
 
 def run(*words: str) -> str:
@@ -40,6 +41,30 @@ def test_json_and_files(tmp_path: Path) -> None:
     with xr.open_dataset(store, engine="h5netcdf") as kept:
         assert kept.critical.dims == ("epsilon",) and kept.attrs["comparison"] == "LogisticVsFluid"
     assert "Plotly.newPlot" in page.read_text(encoding="utf-8")
+
+
+def test_models_beside_packets_are_followed_by_the_papers_claims() -> None:
+    """A table of cases, then each claim of the paper that packets decide, from runs of now."""
+    text = run("retransmission-priority", "--quick")
+    table, claims = text.split("What the paper says of packets")
+    assert "Packets beside models: " in table and "  drop-tail, 50 flows, split, chain alone  " in table
+    assert "sub_packet.fig12.droptail: holds\n" in claims and "sub_packet.fig12.sfq: " in claims
+    assert max(map(len, text.splitlines())) <= 110
+    document = json.loads(run("retransmission-priority", "--quick", "--json"))
+    assert [row["id"] for row in document["claims"]] == ["sub_packet.fig12.droptail", "sub_packet.fig12.sfq"]
+    assert {row["setting"] for row in document["claims"]} == {"tiny"}
+    assert document["results"]["measured"]["dims"] == ["case"] and "claims" not in document["results"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "paper"),
+    [("leap", "leap"), ("mtcp", "mtcp"), ("t-refwa-packets", "t_refwa"), ("lotka-volterra-packets", "logistic")],
+)
+def test_all_of_a_papers_claims_in_packets_are_decided(name: str, paper: str) -> None:
+    document = json.loads(run(name, "--quick", "--json"))
+    in_packets = {claim.id for claim in ledger.claims(paper).values() if claim.decided_by == "packets"}
+    assert {row["id"] for row in document["claims"]} == in_packets
 
 
 def test_a_store_is_refused(tmp_path: Path) -> None:

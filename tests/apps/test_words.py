@@ -15,11 +15,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from tcpdynamics.apps.choice import CHAIN, choose, entries, names
 from tcpdynamics.apps.command import progress
-from tcpdynamics.apps.command.main import cli
 from tcpdynamics.apps.report import steps
 from tcpdynamics.errors import InputError
 from tcpdynamics.progress import listening, tracked
@@ -117,21 +115,6 @@ def test_a_misspelt_word_gets_a_suggestion(words: list[str], name: str, refused:
     assert name in sentence.partition("id you mean")[2]
 
 
-def test_former_words_work_with_a_line_of_advice(tmp_path: Path) -> None:
-    page, table = tmp_path / "x.html", tmp_path / "x.csv"
-    old = CliRunner().invoke(cli, ["simulate", "one_loss", "--plot", str(page), "--trace", str(table)])
-    assert old.exit_code == 0
-    assert f"Note: --plot is now called --output: write --output {page}\n" in old.stderr
-    contents = page.read_text(), table.read_text()
-    new = CliRunner().invoke(cli, ["simulate", "one_loss", "--output", str(page), "--output", str(table), "--force"])
-    assert (new.exit_code, new.stdout) == (0, old.stdout)
-    assert "Note" not in new.stderr and (page.read_text(), table.read_text()) == contents
-    words = ["simulate", "single_flow", "--set", "duration=20s", "--most", "5", "--json"]
-    old, new = (CliRunner().invoke(cli, [*words, word, "50%"]) for word in ("--until", "--precision"))
-    assert old.stdout == new.stdout
-    assert "--until is now called --precision" in old.stderr and "now called" not in new.stderr
-
-
 def test_help_lists_families_first_and_no_formulas(answer: Callable[..., str]) -> None:
     text = answer("stability", "--help")
     assert text.index("lotka-volterra  ") < text.index("high-speed-tcp,")
@@ -200,7 +183,7 @@ def _chart() -> None:
         _comparison("WindowRulesVsLaws", rules=("reno",), loss=(0.01, 0.005), duration=20.0, replications=2),
         _comparison("LockOut", runs=("as in the paper", "jitter"), flows=20, duration=240.0, replications=2),
         _comparison("RetransmissionPriorityVsPackets", flows=(25,), duration=240.0, replications=2),
-        _comparison("MtcpVsPackets", rates=(1e7,), lists=("cumulative",), replications=2),
+        _comparison("MtcpVsPackets", lists=("cumulative",), replications=2),
         lambda: PacketsVsNs2(cases=("wide", "star"), seeds=2).run(live=False),
         _chart,
     ],

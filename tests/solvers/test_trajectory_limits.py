@@ -69,6 +69,7 @@ def test_times_are_counted_before_they_are_made() -> None:
 
 # -- interrupts ----------------------------------------------------------------------------------------------
 
+
 def test_a_thread_keeps_what_it_writes_to(monkeypatch: pytest.MonkeyPatch) -> None:
     """An interrupt while a thread starts ends the call before the thread: its arrays must not be freed under it."""
     kept: list[Any] = []

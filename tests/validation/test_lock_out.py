@@ -1,4 +1,4 @@
-"""Lock-out and priority of retransmissions: the comparisons, and the chain's table by a simulation of its own."""
+"""Lock-out: the comparison, and the chain's table by a simulation of its own."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ import pytest
 
 from tcpdynamics.errors import DomainError
 from tcpdynamics.models import SubPacketExact, collapse_threshold
-from tcpdynamics.validation.comparisons import LockOut, RetransmissionPriorityVsPackets
+from tcpdynamics.validation.comparisons import LockOut
 from tcpdynamics.validation.comparisons.comparison import TOLERANCE
 from tcpdynamics.validation.comparisons.lock_out import CHAINS, INDEPENDENT, NS2, ONE_LOSS, PAPER, TWO_LOSSES
-from tcpdynamics.validation.comparisons.retransmission_priority import NONE, SHARED, SPLIT
 from tcpdynamics.validation.ns2 import installed
 
 
@@ -20,11 +19,6 @@ from tcpdynamics.validation.ns2 import installed
 def locked() -> Any:
     runs = (PAPER, "jitter", "priority", INDEPENDENT)
     return LockOut(runs=runs, duration=400.0, replications=4).run()
-
-
-@pytest.fixture(scope="module")
-def priority() -> Any:
-    return RetransmissionPriorityVsPackets(flows=(50,), duration=400.0, replications=4).run()
 
 
 def test_lost_retransmissions_lock_flows_out(locked: Any) -> None:
@@ -45,34 +39,17 @@ def test_independent_losses_are_what_the_chain_says(locked: Any) -> None:
     assert float(alone.loss) == pytest.approx(float(locked.loss.sel(run=PAPER)), rel=0.05)
 
 
-def test_gaps_intervals_and_verdicts_belong_together(locked: Any, priority: Any) -> None:
+def test_gaps_intervals_and_verdicts_belong_together(locked: Any) -> None:
     assert (locked.gap_low <= locked.gap).all() and (locked.gap <= locked.gap_high).all()
     np.testing.assert_allclose(locked.gap, (locked.locked_out - locked.predicted).transpose(*locked.gap.dims))
     outside = (locked.gap_low > TOLERANCE) | (locked.gap_high < -TOLERANCE)
     assert ((locked.verdict == "differs") == outside).all()
-    gain = priority.gain.sel(priority=[SPLIT, SHARED])
-    difference = priority.jain.sel(priority=[SPLIT, SHARED]) - priority.jain.sel(priority=NONE)
-    np.testing.assert_allclose(gain, difference.transpose(*gain.dims))
-    assert np.isnan(priority.gain.sel(priority=NONE)).all()
-    assert (priority.verdict.sel(priority=NONE) == "no answer").all()
 
 
-def test_priority_improves_both_queues(priority: Any) -> None:
-    after = priority.sel(priority=[SPLIT, SHARED])
-    assert (after.verdict == "agrees").all()
-    assert (after.loss_repeat < 0.01).all() and (after.loss_new > priority.loss_new.sel(priority=NONE)).all()
-    assert (priority.utilisation > 0.99).all()
-    expected = priority.jain_expected
-    assert (expected.sel(priority=SPLIT) > expected.sel(priority=NONE)).all()
-
-
-def test_figures_and_paragraphs(locked: Any, priority: Any) -> None:
+def test_figure_and_paragraph(locked: Any) -> None:
     assert len(LockOut.figure(locked).data) == 2 + len(CHAINS)
     text = LockOut.paragraph(locked)
     assert "in ns-2" in text and "independent" in text and "nan" not in text
-    assert len(RetransmissionPriorityVsPackets.figure(priority).data) == 12
-    text = RetransmissionPriorityVsPackets.paragraph(priority)
-    assert "4 of 4 agree" in text and "nan" not in text
 
 
 def test_the_same_seed_gives_the_same_numbers() -> None:
@@ -100,19 +77,17 @@ def test_a_runs_slices_in_ns2_are_its_goodput() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "settings", "sentence"),
+    ("settings", "sentence"),
     [
-        (LockOut, {"runs": ("nothing",)}, "runs must list some of"),
-        (LockOut, {"runs": ("jitter",)}, "runs must begin with as in the paper"),
-        (LockOut, {"flows": 1}, "flows must be at least 2"),
-        (LockOut, {"replications": 1}, "replications must be at least 2"),
-        (RetransmissionPriorityVsPackets, {"flows": (1,)}, "flows must list whole numbers >= 2"),
-        (RetransmissionPriorityVsPackets, {"replications": 1}, "replications must be at least 2"),
+        ({"runs": ("nothing",)}, "runs must list some of"),
+        ({"runs": ("jitter",)}, "runs must begin with as in the paper"),
+        ({"flows": 1}, "flows must be at least 2"),
+        ({"replications": 1}, "replications must be at least 2"),
     ],
 )
-def test_what_cannot_be_compared_is_refused(kind: Any, settings: dict[str, Any], sentence: str) -> None:
+def test_what_cannot_be_compared_is_refused(settings: dict[str, Any], sentence: str) -> None:
     with pytest.raises(DomainError, match=sentence):
-        kind(**settings)
+        LockOut(**settings)
 
 
 @pytest.mark.parametrize(

@@ -24,9 +24,7 @@ def kinds():
 #: Smaller than `quick`, for every run of the tests.
 SMALL = {
     "LeapVsPackets": {"replications": 2, "density": (2.0,), "loss": (0.1,), "duration": 10.0, "senders": ("reno",)},
-    "TRefwaVsPackets": {
-        "links": ("T3",), "means": ("90 ms",), "duration": 10.0, "paper_duration": 10.0, "replications": 2
-    },
+    "TRefwaVsPackets": {"duration": 10.0, "replications": 2},
 }  # fmt: skip
 
 

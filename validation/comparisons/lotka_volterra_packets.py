@@ -1,4 +1,4 @@
-"""Logistic control in packets beside its models, and what the paper says of it (Iguchi, Hasegawa, Murata 2005).
+"""Logistic control in packets beside its models (Iguchi, Hasegawa, Murata 2005).
 
 Networks are the paper's (Fig. 3): access links of 5 ms, a link of 40 ms with a drop-tail buffer of twice the
 bandwidth-delay product, gamma = 0.9. Where the law does not depend on rates they are smaller than the paper's.
@@ -9,14 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from tcpdynamics.charts.comparisons import two_panels
-from tcpdynamics.charts.look import BLACK, BLUE, LEGEND_BELOW, RED, VERDICT_COLOURS
 from tcpdynamics.errors import DomainError, shown
 from tcpdynamics.limits import check_work
 from tcpdynamics.models import (
@@ -27,37 +25,27 @@ from tcpdynamics.models import (
     LotkaVolterraThroughput,
     per_flow,
 )
-from tcpdynamics.progress import listening, tracked
+from tcpdynamics.progress import listening
 
 from ..packet import Flows, Link, Record, Scenario, simulate
 from ..packet.kernel.windows import logistic_law
-from .comparison import TOLERANCE, Comparison, check_length, counts, grade_tolerance, interval_of
-from .lotka_volterra_statements import EPSILON, GAINS, GAMMA, MBIT, SWINGS, statements
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
+from .comparison import check_length
+from .models_vs_packets import Case, ModelsVsPackets
 
 Array = NDArray[np.float64]
 
+#: The paper's weight of other traffic and gain; the gains of its Fig. 1.
+GAMMA, EPSILON, GAINS = 0.9, 1.95, (0.6, 1.8, 2.4, 3.0)
+MBIT = 1e6
+#: A window swings if it leaves its mean by this share; far below the swings that there are (a tenth and more), and far
+#: above those that die out (a thousandth and less).
+SWINGS = 0.01
 #: Seconds and bytes of the paper's network.
 RTT, SIZE = 0.1, 1000
 #: Rate where it does not matter, and of the access links of Fig. 8 [bit/s].
 RATE, ACCESS = 20 * MBIT, (10 * MBIT, 20 * MBIT)
 #: Round trips from the link to the sender: all but the first access link.
 BACK = 0.95
-
-
-class Row(NamedTuple):
-    """One number of packets beside a model's; `values` one a replication, `absolute` where the gap is a difference."""
-
-    part: str
-    case: str
-    at: float
-    model: str
-    unit: str
-    values: Sequence[float]
-    predicted: float
-    absolute: bool = False
 
 
 def network(
@@ -102,8 +90,8 @@ def windows(result: xr.Dataset, flow: int) -> tuple[Array, Array]:
 
 
 @dataclass(frozen=True)
-class LotkaVolterraVsPackets(Comparison):
-    """Packets under logistic control against the law's models, and the paper's statements about it.
+class LotkaVolterraVsPackets(ModelsVsPackets):
+    """Packets under logistic control against the law's models.
 
     Parameters
     ----------
@@ -120,11 +108,10 @@ class LotkaVolterraVsPackets(Comparison):
     --------
     >>> comparison = LotkaVolterraVsPackets(rates=(1e7,), between=(15e6,), flows=(2,), staleness=(), replications=2)
     >>> result = comparison.run()
-    >>> bool((abs(result.gap.sel(case=result.part == "shares")) < 0.05).all())
+    >>> bool((abs(result.gap.sel(case=result.part == "first flow's share")) < 0.05).all())
     True
     """
 
-    rule: ClassVar[str] = f"agrees: the interval lies within {TOLERANCE:.0%}; differs: beyond; else undecided"
     quick: ClassVar[dict[str, Any]] = {
         "rates": (1e7, 1e8), "between": (5e6, 15e6, 25e6), "flows": (2, 5), "staleness": (1.0,), "rounds": 4,
         "replications": 3,
@@ -151,29 +138,11 @@ class LotkaVolterraVsPackets(Comparison):
                 what = "must list numbers" if len(values) > 1 else "must lie"
                 raise DomainError(f"{name} {what} in [{low:g}, {high:g}], got {shown(list(values))}")
 
-    def run(self) -> xr.Dataset:
-        """Simulate and compare.
-
-        Returns
-        -------
-        xarray.Dataset over `case` and `statement`
-            `part`, `name`, `at` (what the case varies), `model`, `unit`; `measured`, `measured_low`, `measured_high`
-            with the 95 % interval of the mean; `predicted`; `gap` = measured/predicted - 1 (a difference where nothing
-            is predicted to happen), `gap_low`, `gap_high`; `verdict`. Of the paper's statements `published`, `answer`
-            ("holds", "fails", "depends") and `numbers`.
-        """
-        self._check_work()
-        parts: tuple[Callable[[], list[Row]], ...] = (
+    def parts(self) -> Sequence[Callable[[], list[Case]]]:
+        """One for each kind of case."""
+        return [
             self._gains, self._convergence, self._shares, self._sums, self._largest_gains, self._joins, self._udp,
-        )  # fmt: skip
-        rows = [row for part in tracked(parts) for row in part()]
-        result = _dataset(rows)
-        said = statements(result)
-        for name in ("published", "answer", "numbers"):
-            result[name] = ("statement", [getattr(one, name) for one in said])
-        result = result.assign_coords(statement=[one.name for one in said])
-        result.attrs = self.attributes()
-        return result
+        ]  # fmt: skip
 
     def _seeds(self) -> range:
         return range(self.seed, self.seed + self.replications)
@@ -182,7 +151,7 @@ class LotkaVolterraVsPackets(Comparison):
         with listening(lambda share: None):
             return simulate(network(*args, **more))
 
-    def _gains(self) -> list[Row]:
+    def _gains(self) -> list[Case]:
         """Fig. 1 with the mechanism itself: how far does the window of one flow swing in the end?"""
         rows = []
         for gain in GAINS:
@@ -195,16 +164,18 @@ class LotkaVolterraVsPackets(Comparison):
             low, high = LogisticMap(epsilon=gain, capacity=1.0).two_cycle()
             by_map = 0.0 if gain < 2 else float(high) - float(low)  # at epsilon = 3 it is chaos: as a size
             for model, predicted in (("map per round trip", by_map), ("law per acknowledgement", 0.0)):
-                rows.append(Row("gains", f"epsilon = {gain:g}", gain, model, "1", swings, predicted, absolute=True))
+                rows.append(
+                    Case("swing of one window", f"epsilon = {gain:g}", model, swings, predicted, True, gain, "epsilon")
+                )
         return rows
 
-    def _convergence(self) -> list[Row]:
+    def _convergence(self) -> list[Case]:
         """Fig. 5: UDP takes a fifth; round trips to 99 % of the link, from a tenth of the last window, and in all."""
-        rows = []
+        rows, axis = [], "rate of the link [bit/s]"
         for rate in self.rates:
             final = (1 - GAMMA * 0.2) * rate * RTT / 8 / SIZE
             target = 0.79 * rate * RTT / 8 / SIZE
-            steps, whole, trains, expected = [], [], [], []
+            steps, from_start, trains, expected = [], [], [], []
             for seed in self._seeds():
                 result = self._run(rate, (rate,), 3.0, seed, [{}], udp={"rate": 0.2 * rate}, sampled=0.0)
                 rtt = float(result.mean_rtt[0])
@@ -212,21 +183,23 @@ class LotkaVolterraVsPackets(Comparison):
                 first, last = (_crossing(time, w, level) for level in (0.1 * final, target))
                 begun, trip = _by_trains(time, w, target, rate, float(result.base_rtt[0]))
                 steps.append((last - first) / rtt)
-                whole.append((last - float(result.start[0])) / rtt)
+                from_start.append((last - float(result.start[0])) / rtt)
                 trains.append((last - begun) / rtt)
                 expected.append(trip / rtt)
             formula = float(Logistic(epsilon=EPSILON * (1 - GAMMA * 0.2)).time_to(0.9, target / final))
             name = f"{rate / MBIT:g} Mbit/s"
             rows += [
-                Row("convergence", name, rate, "section 3.2", "RTT", steps, formula),
-                Row("trains", name, rate, "trains of acknowledgements", "RTT", trains, float(np.mean(expected))),
-                Row("start to end", name, rate, "none", "RTT", whole, math.nan),
+                Case("convergence [RTT]", name, "section 3.2", steps, formula, at=rate, along=axis),
+                Case(
+                    "convergence [RTT]", name, "trains of acks", trains, float(np.mean(expected)), at=rate, along=axis
+                ),
+                Case("convergence [RTT]", name, "from the start", from_start, at=rate, along=axis),
             ]
         return rows
 
-    def _shares(self) -> list[Row]:
+    def _shares(self) -> list[Case]:
         """Fig. 8: the first flow's share of the link between unlike access links."""
-        rows = []
+        rows, axis = [], "rate of the link [bit/s]"
         for rate in self.between:
             capacity = [min(rate, own) for own in ACCESS]
             model = {"flows": 2, "gamma": GAMMA, "capacity": per_flow(capacity), "link": rate}
@@ -241,11 +214,13 @@ class LotkaVolterraVsPackets(Comparison):
                     lost += int(result.dropped.sum())
                 settled = kind(**model).equilibrium().throughput.values
                 case = f"{rate / MBIT:g} Mbit/s"
-                rows.append(Row("shares", case, rate, name, "1", values, float(settled[0] / settled.sum()), True))
-                rows.append(Row("losses", f"shares, {case}, {name}", rate, "none", "packet", [lost] * 2, 0.0, True))
+                rows.append(
+                    Case("first flow's share", case, name, values, float(settled[0] / settled.sum()), True, rate, axis)
+                )
+                rows.append(Case("packets lost", f"unlike access links, {case}", name, [lost] * 2, 0.0, True))
         return rows
 
-    def _sums(self) -> list[Row]:
+    def _sums(self) -> list[Case]:
         """Section 3.2: all windows together, of flows that begin at once, in bandwidth-delay products."""
         rows = []
         for n in self.flows:
@@ -258,10 +233,10 @@ class LotkaVolterraVsPackets(Comparison):
                     mean = result.window_cwnd.values[late].mean()
                     values.append(n * mean / (RATE * float(result.base_rtt[0]) / 8 / SIZE))
                 settled = float(kind(flows=n, gamma=GAMMA, capacity=1.0, link=1.0).equilibrium().N.sum())
-                rows.append(Row("sums", f"{n} flows, {name}", n, name, "BDP", values, settled))
+                rows.append(Case("sum of windows [BDP]", f"{n} flows", name, values, settled, at=n, along="flows"))
         return rows
 
-    def _largest_gains(self) -> list[Row]:
+    def _largest_gains(self) -> list[Case]:
         """Five flows that measure each other's windows each quarter of a round trip: the largest gain by bisection.
 
         Then the paper's gain with a measurement each round trip, of windows and of throughput: does the sum swing?
@@ -269,17 +244,18 @@ class LotkaVolterraVsPackets(Comparison):
         n, interval = 5, 0.25
         crowding = 1 + (n - 1) * GAMMA
         one = float(LotkaVolterraCrossDelayed(flows=n, epsilon=1.0, gamma=GAMMA).critical_delay())
-        rows = []
+        rows, axis = [], "lateness of measurements [RTT]"
         for late in self.staleness:
             # Windows of n/M BDP make a round trip as much longer; the staleness is counted in base round trips.
             age = (BACK + late) * crowding / n + interval / 2
-            found = [self._largest(n, late, interval, one / age, seed) for seed in self._seeds()]
-            rows.append(Row("largest gain", f"{late:g} RTT late", late, "others old (R1)", "1", found, one / age))
+            gains = [self._largest(n, late, interval, one / age, seed) for seed in self._seeds()]
+            case = f"{late:g} RTT late"
+            rows.append(Case("largest gain", case, "others old (R1)", gains, one / age, at=late, along=axis))
             for offered, name in ((0.0, "throughput: none"), (1.0, "windows: beyond the largest gain")):
                 law = {"staleness": late, "interval": 1.0, "offered": offered}
                 swings = [self._swing(n, law, seed) for seed in self._seeds()]
                 expected = math.nan if offered else 0.0
-                rows.append(Row("swing", f"{late:g} RTT late", late, name, "1", swings, expected, absolute=True))
+                rows.append(Case("swing of the sum", case, name, swings, expected, True, late, axis))
         return rows
 
     def _largest(self, n: int, late: float, interval: float, about: float, seed: int) -> float:
@@ -297,7 +273,7 @@ class LotkaVolterraVsPackets(Comparison):
         late = np.asarray(total)[-len(np.asarray(total)) // 3 :]
         return float(late.std() / late.mean())
 
-    def _joins(self) -> list[Row]:
+    def _joins(self) -> list[Case]:
         """Fig. 7 at a fifth of its rate and times: five flows join, 20 s apart; how unlike are they in the end?"""
         times = [(20.0 * i, 100.0 + 10.0 * i) for i in range(5)]
         rows, ratios, lost = [], {0: list[float](), 1: list[float]()}, 0
@@ -309,12 +285,12 @@ class LotkaVolterraVsPackets(Comparison):
                 ratios[offered].append(late[-1] / late[0])
                 lost += int(result.dropped.sum())
         expected = _latecomers(5)
-        rows.append(Row("joins", "last over first window", 5, "throughput, base RTT as met", "1", ratios[0], expected))
-        rows.append(Row("joins", "the same, windows measured", 5, "none", "1", ratios[1], math.nan))
-        rows.append(Row("losses", "joins and leaves", 5, "none", "packet", [lost] * 2, 0.0, absolute=True))
+        rows.append(Case("last over first window", "five joins", "throughput, base RTT as met", ratios[0], expected))
+        rows.append(Case("last over first window", "five joins", "windows", ratios[1]))
+        rows.append(Case("packets lost", "joins and leaves", "", [lost] * 2, 0.0, absolute=True))
         return rows
 
-    def _udp(self) -> list[Row]:
+    def _udp(self) -> list[Case]:
         """Fig. 6 at a fifth of its rate and times: UDP leaves 80, 65, 50 and 80 %."""
         steps = [(0.0, 0.2), (10.0, 0.35), (20.0, 0.5), (30.0, 0.2)]
         udp = {"rate_steps": tuple((time, share * RATE) for time, share in steps)}
@@ -327,8 +303,8 @@ class LotkaVolterraVsPackets(Comparison):
             for values, slice_ in zip(taken, (1, 3, 6, 8), strict=True):  # of 4 s, from 2 s after a step at least
                 values.append(float(share_of[slice_]))
         for (time, share), values in zip(steps, taken, strict=True):
-            rows.append(Row("udp", f"from {time:g} s on", time, "what UDP leaves", "1", values, 1 - share, True))
-        rows.append(Row("losses", "changing UDP traffic", 4, "none", "packet", [lost] * 2, 0.0, absolute=True))
+            rows.append(Case("share beside UDP", f"from {time:g} s on", "what UDP leaves", values, 1 - share, True))
+        rows.append(Case("packets lost", "changing UDP traffic", "", [lost] * 2, 0.0, absolute=True))
         return rows
 
     def _check_work(self) -> None:
@@ -344,69 +320,6 @@ class LotkaVolterraVsPackets(Comparison):
             self.replications * each,
             "give fewer rates, flows, staleness, rounds or replications",
         )
-
-    @staticmethod
-    def figure(result: xr.Dataset) -> go.Figure:
-        """Shares between unlike access links, and round trips to 99 % of links of all rates; lines are models."""
-        import plotly.graph_objects as go
-
-        panels = two_panels("first flow's share between 10 and 20 Mbit/s", "round trips to 99 % of the link")
-        for part, column in (("shares", 1), ("convergence", 2), ("start to end", 2)):
-            cases = result.sel(case=result.part == part)
-            for model, colour in zip(dict.fromkeys(cases.model.values.tolist()), (BLUE, RED), strict=False):
-                one = cases.sel(case=cases.model == model)
-                x = one["at"].values / MBIT
-                if model != "none":
-                    panels.add_trace(
-                        go.Scatter(x=x, y=one.predicted.values, mode="lines", name=str(model),
-                                   line={"color": colour, "width": 1.5}),
-                        row=1, col=column,
-                    )  # fmt: skip
-                panels.add_trace(
-                    go.Scatter(x=x, y=one.measured.values, mode="markers", showlegend=False,
-                               name="in all" if model == "none" else str(model),
-                               marker={"size": 8, "color": [
-                                   BLACK if model == "none" else VERDICT_COLOURS[v] for v in one.verdict.values]},
-                               error_y={"array": (one.measured_high - one.measured).values, "color": BLACK}),
-                    row=1, col=column,
-                )  # fmt: skip
-        panels.update_xaxes(title_text="rate of the link [Mbit/s]")
-        panels.update_xaxes(type="log", col=2)
-        panels.update_yaxes(rangemode="tozero")
-        panels.update_layout(legend=LEGEND_BELOW)
-        return panels
-
-    @staticmethod
-    def paragraph(result: xr.Dataset) -> str:
-        """What the comparison says, in words made from its numbers."""
-        judged = result.sel(case=np.isfinite(result.predicted))
-        said = [
-            f"{name}: {answer}. {numbers}"
-            for name, answer, numbers in zip(
-                result.statement.values, result.answer.values, result.numbers.values, strict=True
-            )
-        ]
-        return f"Packets against models: {counts(judged.verdict)}.\n\n" + "\n\n".join(said)
-
-
-def _dataset(rows: Sequence[Row]) -> xr.Dataset:
-    mean, low, high = (np.array(x) for x in zip(*(interval_of(row.values) for row in rows), strict=True))
-    predicted = np.array([row.predicted for row in rows])
-    absolute = np.array([row.absolute for row in rows])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        gaps = [np.where(absolute, x - predicted, x / predicted - 1.0) for x in (mean, low, high)]
-    words = {name: ("case", [str(getattr(row, name)) for row in rows]) for name in ("part", "model", "unit")}
-    numbers = {"measured": mean, "measured_low": low, "measured_high": high, "predicted": predicted}
-    numbers |= dict(zip(("gap", "gap_low", "gap_high"), gaps, strict=True))
-    return xr.Dataset(
-        {
-            **words,
-            "at": ("case", [float(row.at) for row in rows]),
-            **{name: ("case", values) for name, values in numbers.items()},
-            "verdict": ("case", grade_tolerance(gaps[1], gaps[2], TOLERANCE)),
-        },
-        {"case": [f"{row.part}: {row.case}, {row.model}" for row in rows]},
-    )
 
 
 def _crossing(time: Array, values: Array, level: float) -> float:

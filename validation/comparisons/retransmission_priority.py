@@ -1,47 +1,37 @@
-"""A gateway that sends retransmissions first: section 6.2 and Fig. 12 of Chen et al., with its losses and its model.
+"""A gateway that sends retransmissions first (section 6.2 and Fig. 12 of Chen et al.), beside the chain.
 
 A link of 1 Mbit/s, 200 ms, 25 packets of 1000 bytes, with drop-tail and with SFQ of five lanes. Without priority; with
 priority and the buffer split as in the paper (5 places for retransmissions, SFQ: five lanes of 4); and with one buffer
-for all, where a retransmission takes the place of a new packet. How many flows there are the paper does not say, and
-Fig. 12 is a picture without numbers: what can be judged is its statement that priority improves both.
+for all, where a retransmission takes the place of a new packet.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from itertools import product
+from typing import Any, ClassVar
 
-import numpy as np
-import xarray as xr
-
-from tcpdynamics.charts.comparisons import error_bars
-from tcpdynamics.charts.look import BLACK, BLUE, GREEN, LEGEND_BELOW, RED
 from tcpdynamics.errors import DomainError, shown
 from tcpdynamics.limits import check_work
 from tcpdynamics.models import SharedLink
-from tcpdynamics.progress import listening, tracked
+from tcpdynamics.progress import tracked
 from tcpdynamics.solvers import self_consistent
 
-from ..packet import Bottleneck, Flows, Scenario, replicate
-from ..statistics import two_sample
-from .comparison import TOLERANCE, Comparison, Verdict, check_length, counts, grade_tolerance, interval
+from ..packet import Bottleneck, Flows, Scenario
+from .comparison import check_length
 from .lock_out import TWO_LOSSES, chain_says
+from .models_vs_packets import Case, ModelsVsPackets
 
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
-QUEUES = ("droptail", "sfq")
+QUEUES = {"droptail": "drop-tail", "sfq": "SFQ"}
 NONE, SPLIT, SHARED = "none", "split", "shared"
 PRIORITIES = (NONE, SPLIT, SHARED)
 #: The paper's buffers [packet]: of all, of retransmissions, of a lane without and with these.
 BUFFER, OWN, LANE, LANE_BESIDE, LANES = 25, 5, 5, 4, 5
-_COLOURS = {NONE: BLACK, SPLIT: RED, SHARED: BLUE}
 
 
 @dataclass(frozen=True)
-class RetransmissionPriorityVsPackets(Comparison):
+class RetransmissionPriorityVsPackets(ModelsVsPackets):
     """Fairness in short slices with and without priority of retransmissions, beside what the chain says of either.
 
     Parameters
@@ -55,17 +45,13 @@ class RetransmissionPriorityVsPackets(Comparison):
 
     Examples
     --------
-    >>> quick = RetransmissionPriorityVsPackets(flows=(50,), duration=300.0, replications=3)
-    >>> result = quick.run()
-    >>> result.gain.sel(queue="droptail", priority="split").item() > 0.05
+    >>> result = RetransmissionPriorityVsPackets(flows=(50,), duration=300.0, replications=3).run()
+    >>> without, split = (result.measured.sel(case=f"Jain's index, drop-tail, 50 flows, {priority}, chain alone")
+    ...     for priority in ("none", "split"))
+    >>> bool(split > without + 0.05)
     True
     """
 
-    effect: ClassVar[tuple[str, str, str]] = ("gain", "gain_low", "gain_high")
-    rule: ClassVar[str] = (
-        "Jain's index with priority less that without, 95 % interval. agrees (with the paper, that priority "
-        "improves): above zero; differs: below; else undecided"
-    )
     quick: ClassVar[dict[str, Any]] = {"flows": (50,), "duration": 300.0, "replications": 4}
 
     flows: Sequence[int] = (25, 50, 100)
@@ -99,67 +85,35 @@ class RetransmissionPriorityVsPackets(Comparison):
             clock="grid" if self.jitter else "auto",
         )  # fmt: skip
 
-    def run(self) -> xr.Dataset:
-        """Simulate and compare.
+    def parts(self) -> Sequence[Callable[[], Iterator[Case]]]:
+        """All cases."""
+        return [self._cases]
 
-        Returns
-        -------
-        xarray.Dataset over `flows`, `queue` and `priority` ("none", "split", "shared")
-            `jain` (of slices), `starved`, `silent` (epochs without a packet), `loss`, `loss_new`, `loss_repeat` (of all
-            retransmissions), `loss_timeout`, `utilisation`, each with the 95 % interval; `gain` of Jain's index by the
-            priority, its interval and `verdict` about the paper's statement; `jain_predicted`, `starved_predicted` by
-            the chain at the measured losses, with `jain_gap`, its interval and `model_verdict`; `jain_expected`: by
-            the chain alone, at the losses that are consistent with the link.
-        """
-        cases = [(n, queue, priority) for n in self.flows for queue in QUEUES for priority in PRIORITIES]
+    def _cases(self) -> Iterator[Case]:
+        expected = {p: self._expected(0.0 if p != NONE else 1.0) for p in PRIORITIES}
+        for queue, priority, (i, n) in tracked(list(product(QUEUES, PRIORITIES, enumerate(self.flows)))):
+            data = self.replicated(self.scenario(n, queue, priority)).drop_vars("seed")
+            says = chain_says(data, self.slice, TWO_LOSSES)
+            case = f"{QUEUES[queue]}, {n} flows, {priority}"
+            jain, starved = data.slice_jain.mean("slice"), data.slice_starved.mean("slice")
+            # Replication by replication, since the chain has the losses of each.
+            for part, values, law in (
+                ("Jain's index", jain, says.jain),
+                ("flows that get nothing", starved, says.nothing),
+            ):
+                paired = values - law + law.mean()
+                yield Case(part, case, "chain, measured losses", paired.values, float(law.mean()), absolute=True)
+            yield Case("Jain's index", case, "chain alone", jain.values, float(expected[priority][i]), absolute=True)
+            arrived, lost = (data[f"{name}_by_kind"].sum("flow").astype(float) for name in ("arrived", "dropped"))
+            kinds = {"new packets": slice(0, 1), "retransmissions": slice(1, None)}
+            for what, kind in kinds.items():
+                loss = lost.isel(kind=kind).sum("kind") / arrived.isel(kind=kind).sum("kind")
+                yield Case(f"loss of {what}", case, "", loss.values, absolute=True)
+
+    def _check_work(self) -> None:
+        cases = product(self.flows, QUEUES, PRIORITIES)
         work = self.replications * sum(self.scenario(*case).work for case in cases)
         check_work("all cases", work, "give fewer flows or replications, or a shorter duration")
-        parts = []
-        runs: dict[Any, xr.Dataset] = {}
-        for case in tracked(cases):
-            with listening(lambda share: None):
-                runs[case] = replicate(self.scenario(*case), self.replications)
-            parts.append(self._case(runs[case], runs[*case[:2], NONE], case[2]))
-        shape = (len(self.flows), len(QUEUES), len(PRIORITIES))
-        result = _shaped(parts, shape, (list(self.flows), list(QUEUES), list(PRIORITIES)))
-        result["verdict"] = result.gain.copy(data=_improves(result.gain_low.values, result.gain_high.values))
-        model = grade_tolerance(result.jain_gap_low.values, result.jain_gap_high.values, TOLERANCE)
-        result["model_verdict"] = result.gain.copy(data=model)
-        result["jain_expected"] = (
-            ("flows", "priority"),
-            np.stack([self._expected(1.0 if name == NONE else 0.0) for name in PRIORITIES], axis=1),
-            {"units": "1"},
-        )
-        result.attrs = self.attributes()
-        return result
-
-    def _case(self, data: xr.Dataset, without: xr.Dataset, priority: str) -> xr.Dataset:
-        data, without = data.drop_vars("seed"), without.drop_vars("seed")
-        arrived, lost = (data[f"{name}_by_kind"].sum("flow").astype(float) for name in ("arrived", "dropped"))
-        repeats = {"kind": slice(1, None)}
-        says = chain_says(data, self.slice, TWO_LOSSES)
-        jain = data.slice_jain.mean("slice")
-        measured = {
-            "jain": jain,
-            "starved": data.slice_starved.mean("slice"),
-            "silent": data.epoch_share.isel(sent_in_epoch=0, drop=True),
-            "loss": data.loss_rate,
-            "loss_new": data.loss_rate_by_kind.isel(kind=0, drop=True),
-            "loss_repeat": lost.isel(repeats).sum("kind") / arrived.isel(repeats).sum("kind"),
-            "loss_timeout": data.loss_rate_timeout,
-            "utilisation": data.utilisation,
-            "jain_gap": jain - says.jain,
-        }
-        out: dict[str, Any] = {}
-        for name, values in measured.items():
-            out |= interval(values, name)
-        difference = two_sample(jain, without.slice_jain.mean("slice"))
-        apart = priority != NONE
-        for end, which in (("", "difference"), ("_low", "low"), ("_high", "high")):
-            out[f"gain{end}"] = ((), float(difference[which]) if apart else np.nan, {"units": "1"})
-        for name, variable in (("jain_predicted", says.jain), ("starved_predicted", says.nothing)):
-            out[name] = ((), float(variable.mean()), {"units": "1"})
-        return xr.Dataset(out)
 
     def _expected(self, ratio: float) -> Any:
         link = SharedLink(
@@ -168,75 +122,3 @@ class RetransmissionPriorityVsPackets(Comparison):
         )  # fmt: skip
         epochs = max(1, round(self.slice / (0.2 + 8000 * BUFFER / 1e6)))
         return self_consistent(link.balance(), window=epochs).jain.values
-
-    @staticmethod
-    def figure(result: xr.Dataset) -> go.Figure:
-        """A panel for each queue: Jain's index against flows, with and without priority; crosses: the chain."""
-        from plotly.subplots import make_subplots
-
-        panels = make_subplots(rows=1, cols=2, subplot_titles=["drop-tail", "SFQ, five lanes"], shared_yaxes=True)
-        for column, queue in enumerate(QUEUES, 1):
-            for name, colour in _COLOURS.items():
-                part = result.sel(queue=queue, priority=name)
-                panels.add_scatter(
-                    x=part.flows.values, y=part.jain.values, mode="lines+markers", name=f"priority: {name}",
-                    legendgroup=name, showlegend=column == 1, line={"color": colour}, row=1, col=column,
-                    error_y=error_bars(part, "jain"),
-                )  # fmt: skip
-                panels.add_scatter(
-                    x=part.flows.values, y=part.jain_predicted.values, mode="markers", legendgroup="chain",
-                    name="chain at the measured losses", showlegend=column == 1 and name == NONE,
-                    marker={"symbol": "x", "color": colour, "size": 9}, row=1, col=column,
-                )  # fmt: skip
-        panels.update_xaxes(title_text="flows")
-        panels.update_yaxes(title_text="Jain's index in a slice", col=1, range=[0, 1])
-        panels.update_layout(height=400, template="plotly_white", legend=LEGEND_BELOW, colorway=[GREEN])
-        return panels
-
-    @staticmethod
-    def paragraph(result: xr.Dataset) -> str:
-        """What the comparison says, in words made from its numbers."""
-        own = json.loads(result.attrs["parameters"])
-        after = result.sel(priority=[SPLIT, SHARED])
-        words = []
-        for queue, title in zip(QUEUES, ("drop-tail", "SFQ"), strict=True):
-            for n in result.flows.values:
-                part = result.sel(queue=queue, flows=n)
-                cells = [
-                    f"{name} {float(part.jain.sel(priority=name)):.2f} (new packets lost "
-                    f"{float(part.loss_new.sel(priority=name)):.2f}, retransmissions "
-                    f"{float(part.loss_repeat.sel(priority=name)):.2f}, nothing got "
-                    f"{float(part.starved.sel(priority=name)):.1%})"
-                    for name in PRIORITIES
-                ]
-                words.append(f"{title}, {n} flows: {'; '.join(cells)}")
-        gains = f"{float(after.gain.min()):+.2f} to {float(after.gain.max()):+.2f}"
-        modelled = result.jain_expected
-        return (
-            f"Priority of retransmissions changes Jain's index over {own['slice']:g} s by {gains}; that it "
-            f"improves both queues, as the paper says: {counts(after.verdict)}.\n\n"
-            f"{'. '.join(words)}.\n\n"
-            "The chain alone, at the losses that are consistent with the link, says "
-            + ", ".join(
-                f"{float(modelled.sel(flows=n, priority=NONE)):.2f} without and "
-                f"{float(modelled.sel(flows=n, priority=SPLIT)):.2f} with it for {n} flows"
-                for n in result.flows.values
-            )
-            + f". Told the measured losses it is within {TOLERANCE} of Jain's index in: {counts(result.model_verdict)}."
-        )
-
-
-def _improves(low: Any, high: Any) -> Any:
-    """Verdicts about "it improves": agrees above zero, differs below."""
-    cases = [(~np.isfinite(low), Verdict.NO_ANSWER), (low > 0, Verdict.AGREES), (high < 0, Verdict.DIFFERS)]
-    return np.select([case for case, _ in cases], [word.value for _, word in cases], Verdict.UNDECIDED.value)
-
-
-def _shaped(parts: list[xr.Dataset], shape: tuple[int, ...], values: Any) -> xr.Dataset:
-    """Cases in a row as an array over `flows`, `queue` and `priority`."""
-    names = ("flows", "queue", "priority")
-    row = xr.concat(parts, "case")
-    return xr.Dataset(
-        {str(k): (names, v.values.reshape(shape), v.attrs) for k, v in row.data_vars.items()},
-        dict(zip(names, values, strict=True)),
-    )

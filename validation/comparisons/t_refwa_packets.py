@@ -1,4 +1,4 @@
-"""T-REFWA's router on packets beside the readings of its recursion, and beside what its paper prints.
+"""T-REFWA's router on packets beside the readings of its recursion.
 
 `t_refwa` compares the readings with a fluid; here packets, whole windows, codes of round-trip times and the rule
 of activity have their say.
@@ -6,31 +6,24 @@ of activity have their say.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
-import xarray as xr
 
 from tcpdynamics import models
-from tcpdynamics.charts.comparisons import error_bars
-from tcpdynamics.charts.look import BLACK, BLUE, COLOURS, GREY, LEGEND_BELOW, RED
 from tcpdynamics.errors import DomainError, shown
 from tcpdynamics.limits import check_work
 from tcpdynamics.models.fairness import measured_jain
 from tcpdynamics.models.t_refwa.feedback import RttCode, TRefwaGroups
-from tcpdynamics.progress import listening, tracked
+from tcpdynamics.progress import tracked
 
-from ..packet import Scenario, replicate, simulate
+from ..packet import Scenario, simulate
 from ..packet.run import spawn_seeds
-from .comparison import TOLERANCE, Comparison, check_length, counts, grade_tolerance, interval_of
-from .t_refwa_networks import LINKS, MEANS, PACKET, PROTOCOLS, fig1, fig4, one_link
-from .t_refwa_paper import PRINTED, STATEMENTS, judged
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
+from .models_vs_packets import Case, ModelsVsPackets
+from .t_refwa_networks import PACKET, RTTS, fig4, one_link
 
 #: Flows, rate [bit/s], round-trip time [s] and buffer [packets], a bandwidth-delay product, of cases with one group.
 FLOWS, RATE, RTT, BUFFER = 16, 100e6, 0.1, 1250
@@ -71,9 +64,9 @@ _CELLS = tuple(float(end * (1.01 if i == 0 else 0.99)) for c in (35, 42) for i, 
 #: Case -> round-trip times of groups [s], and parameters. In short queues a code of least round-trip times says all.
 SHARES: dict[str, tuple[tuple[float, ...], dict[str, float]]] = {
     "ends of cells, least RTT": (_CELLS, _PLAIN | {"phi": 1.0}),
-    "20 to 160 ms, least RTT": (MEANS["90 ms"], _PLAIN | {"phi": 1.0}),
-    "20 to 160 ms, smoothed RTT": (MEANS["90 ms"], {"idle": 3.0}),
-    "20 to 160 ms, as printed": (MEANS["90 ms"], {}),
+    "20 to 160 ms, least RTT": (RTTS, _PLAIN | {"phi": 1.0}),
+    "20 to 160 ms, smoothed RTT": (RTTS, {"idle": 3.0}),
+    "20 to 160 ms, as printed": (RTTS, {}),
 }
 
 #: Case -> parameters. A smoothed round-trip time holds the wait in the queue, with a least one RTT_avg is too short.
@@ -89,16 +82,16 @@ BOTTLENECKS: dict[str, tuple[dict[str, float], Any, float]] = {
 }
 _FIG4_RATE, _FIG4_RTT, _FIG4_BDP = 100e6, 0.04, 500.0
 
-#: Part -> its cases, in the order of the dimension `case`.
-PARTS: dict[str, tuple[str, ...]] = {
-    "queue": tuple(READINGS), "cycle": tuple(CYCLES), "fairness": tuple(SHARES),
-    "flows in progress": tuple(PROGRESS), "use of L1": tuple(BOTTLENECKS),
+#: Part -> its cases.
+PARTS: dict[str, Mapping[str, Any]] = {
+    "mean queue [B]": READINGS, "alternation that is left": CYCLES, "Jain's index": SHARES,
+    "flows in progress": PROGRESS, "use of L1": BOTTLENECKS,
 }  # fmt: skip
 
 
 @dataclass(frozen=True)
-class TRefwaVsPackets(Comparison):
-    """Routers that run T-REFWA on packets against its models (Taleb and others), and against the paper's Table III.
+class TRefwaVsPackets(ModelsVsPackets):
+    """Routers that run T-REFWA on packets against its models (Taleb and others).
 
     Five parts: the mean queue at rest [B]; what is left at the end of a run of an alternation of commands at its start;
     Jain's index; the share of flows that counts as in progress, and that of flows which send one burst a round trip;
@@ -106,87 +99,39 @@ class TRefwaVsPackets(Comparison):
 
     Parameters
     ----------
-    links : sequence of str
-        Of Table II, for Table III: "T3", "OC3", "OC12", "OC48".
-    means : sequence of str
-        Readings of the round-trip times of Fig. 1: "9.8 ms", "30 ms", "90 ms".
-    duration : float            Of a run beside a model [s].
-    paper_duration : float      Of a run of the paper [s]; the paper's is 60.
+    duration : float            Of a run [s].
     replications : int          Independent runs, >= 2.
     seed : int
 
     Examples
     --------
-    >>> result = TRefwaVsPackets(links=("T3",), means=("90 ms",), duration=10.0, paper_duration=10.0,
-    ...     replications=2).run()
-    >>> result.sizes["case"], result.utilisation.dims
-    (18, ('mean', 'link', 'protocol'))
+    >>> TRefwaVsPackets(duration=10.0, replications=2).run().sizes["case"]
+    18
     """
 
-    rule: ClassVar[str] = f"agrees: the interval lies within {TOLERANCE:g}; differs: beyond; else undecided"
-    quick: ClassVar[dict[str, Any]] = {"links": ("T3",), "duration": 20.0, "paper_duration": 20.0, "replications": 3}
+    quick: ClassVar[dict[str, Any]] = {"duration": 20.0, "replications": 3}
 
-    links: Sequence[str] = ("T3", "OC3", "OC12")
-    means: Sequence[str] = tuple(MEANS)
     duration: float = 40.0
-    paper_duration: float = 60.0
     replications: int = 5
     seed: int = 1
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, known in (("links", LINKS), ("means", MEANS)):
-            check_length(name, getattr(self, name))
-            for value in getattr(self, name):
-                if value not in known:
-                    raise DomainError(f"{name} must list some of {', '.join(known)}, got {shown(value)}")
-        if not 2 <= self.replications <= 1000:
+        if self.replications > 1000:
             raise DomainError(f"replications must be in [2, 1000], got {shown(self.replications)}")
-        for name in ("duration", "paper_duration"):
-            if not 5.0 <= getattr(self, name) <= 1e5:
-                raise DomainError(f"{name} must be in [5, 1e5] s, got {shown(getattr(self, name))}")
+        if not 5.0 <= self.duration <= 1e5:
+            raise DomainError(f"duration must lie in [5, 100000] s, got {shown(self.duration)}")
 
-    def run(self) -> xr.Dataset:
-        """Simulate and compare.
+    def parts(self) -> Sequence[Callable[[], Iterator[Case]]]:
+        """One for each part of the table."""
+        measures = (self._queue, self._cycle, self._fairness, self._in_progress, self._use_of_first)
 
-        Returns
-        -------
-        xarray.Dataset
-            Over `case`: `measured`, its interval, `predicted`; `gap` = measured - predicted with its interval;
-            `verdict`. Over `mean`, `link` and `protocol`: `fairness`, `utilisation` and `loss` with intervals; what is
-            printed, and verdicts. Over `statement`: `holds`, `evidence`. `cycle_window`: the command over time.
-        """
-        self._check_work()
-        parts: list[Callable[[], Any]] = [self._cases, self._table, self._red, self._fig5, self._trace]
-        cases, table, red, fig5, trace = (part() for part in tracked(parts, weights=(3, 5, 2, 1, 1)))
-        result: xr.Dataset = cases.merge(table).merge(judged(table, red, fig5, cases)).merge(trace)
-        result.attrs = self.attributes()
-        return result
+        def cases(part: str, measure: Callable[[str], tuple[Any, float]]) -> Iterator[Case]:
+            for case in tracked(list(PARTS[part])):
+                values, predicted = measure(case)
+                yield Case(part, case, "", values, predicted, absolute=True)
 
-    def _cases(self) -> xr.Dataset:
-        """Beside the models, case by case."""
-        measure: dict[str, Callable[[str], tuple[Any, float]]] = {
-            "queue": self._queue, "cycle": self._cycle, "fairness": self._fairness,
-            "flows in progress": self._in_progress, "use of L1": self._use_of_first,
-        }  # fmt: skip
-        cases = [(part, case) for part, names in PARTS.items() for case in names]
-        rows = [(*interval_of(values), predicted) for values, predicted in
-                (measure[part](case) for part, case in tracked(cases))]  # fmt: skip
-        mean, low, high, predicted = np.array(rows).T
-        result = xr.Dataset(
-            {
-                name: ("case", values, {"units": "1"})
-                for name, values in (
-                    ("measured", mean), ("measured_low", low), ("measured_high", high), ("predicted", predicted),
-                    ("gap", mean - predicted), ("gap_low", low - predicted), ("gap_high", high - predicted),
-                )
-            },
-            {"case": [case for _, case in cases], "part": ("case", [part for part, _ in cases])},
-        )  # fmt: skip
-        result["verdict"] = ("case", grade_tolerance(result.gap_low.values, result.gap_high.values, TOLERANCE))
-        return result
-
-    # -- beside the models ---------------------------------------------------------------------------------
+        return [partial(cases, part, measure) for part, measure in zip(PARTS, measures, strict=True)]
 
     def scenario(self, rtts: Sequence[float], router: dict[str, float], **more: Any) -> Scenario:
         """Sixteen flows or more on the link of one bandwidth-delay product."""
@@ -195,13 +140,9 @@ class TRefwaVsPackets(Comparison):
             seed=self.seed, **more,
         )  # fmt: skip
 
-    def _runs(self, scenario: Scenario) -> xr.Dataset:
-        with listening(lambda share: None):
-            return replicate(scenario, self.replications)
-
     def _queue(self, reading: str) -> tuple[Any, float]:
         parameters, model = READINGS[reading]
-        measured = self._runs(self.scenario((RTT,), parameters)).mean_queue.values / BUFFER
+        measured = self.replicated(self.scenario((RTT,), parameters)).mean_queue.values / BUFFER
         if reading.endswith("code"):
             rests = with_code()
             return measured, float(rests[np.abs(rests - measured.mean()).argmin()])
@@ -241,7 +182,7 @@ class TRefwaVsPackets(Comparison):
 
     def _fairness(self, case: str) -> tuple[Any, float]:
         rtts, parameters = SHARES[case]
-        runs = self._runs(self.scenario(rtts, parameters))
+        runs = self.replicated(self.scenario(rtts, parameters))
         # Codes of smoothed times hold the wait, codes of least times do not.
         wait = float(runs.mean_queue.mean()) * 8 * PACKET / RATE
         count = tuple(FLOWS // len(rtts) for _ in rtts)
@@ -254,7 +195,7 @@ class TRefwaVsPackets(Comparison):
 
     def _in_progress(self, case: str) -> tuple[Any, float]:
         """Of flows that send one burst a round trip, only a part was heard of within RTT_avg."""
-        rtts, shares, waits, averages = np.array(MEANS["90 ms"]), [], [], []
+        rtts, shares, waits, averages = np.array(RTTS), [], [], []
         for seed in self._seeds():
             result = simulate(self.scenario(rtts.tolist(), PROGRESS[case], record=RTT / 5), seed)
             mine = result.queue_link.values == list(result.link.values).index("router->users")
@@ -268,7 +209,7 @@ class TRefwaVsPackets(Comparison):
     def _use_of_first(self, case: str) -> tuple[Any, float]:
         router, model, share = BOTTLENECKS[case]
         buffer = round(share * _FIG4_BDP)
-        runs = self._runs(
+        runs = self.replicated(
             fig4(router, rate=_FIG4_RATE, rtt=_FIG4_RTT, buffer=buffer, duration=self.duration, seed=self.seed)
         )
         links = model(
@@ -277,149 +218,12 @@ class TRefwaVsPackets(Comparison):
         )  # fmt: skip
         return runs.link_utilisation.sel(link="a->b").values, float(links.equilibrium()["utilisation_1"])
 
-    def _trace(self) -> dict[str, xr.DataArray]:
-        """Commands of the first replication over time, published gains and queue of now beside smaller ones."""
-        lines = {}
-        for case in list(CYCLES)[:2]:
-            time, window, interval = self._commands(_PLAIN | CYCLES[case][0], self._seeds()[0])
-            steps = np.arange(0.0, 60.0) * interval + time[0]
-            lines[case] = window[np.searchsorted(time, steps).clip(max=len(time) - 1)] / BUFFER
-        values = xr.DataArray(np.array(list(lines.values())), {"gains": list(lines)}, ("gains", "interval"))
-        return {"cycle_window": values.assign_attrs(units="1", long_name="aggregate window over B")}
-
-    # -- beside the paper ----------------------------------------------------------------------------------
-
-    def _table(self) -> xr.Dataset:
-        """Table III."""
-        cells = [(m, link, p) for m in self.means for link in self.links for p in PROTOCOLS]
-        shape = (len(self.means), len(self.links), len(PROTOCOLS))
-        dims = ("mean", "link", "protocol")
-        runs = {
-            cell: self._runs(fig1(cell[1], cell[0], cell[2], duration=self.paper_duration, seed=self.seed))
-            for cell in tracked(cells)
-        }
-        data: dict[str, Any] = {}
-        measures: dict[str, Callable[[xr.Dataset], Any]] = {
-            "fairness": lambda r: measured_jain(r.goodput_rate.values),
-            "utilisation": lambda r: r.utilisation.values,
-            "loss": lambda r: r.dropped.sum("flow").values / r.sent.sum("flow").values,
-        }
-        for name, value in measures.items():
-            ends = np.array([interval_of(value(runs[cell])) for cell in cells]).T
-            for suffix, part in zip(("", "_low", "_high"), ends, strict=True):
-                data[name + suffix] = (dims, part.reshape(shape), {"units": "1"})
-        groups = np.array(
-            [runs[cell].goodput_rate.groupby("group").mean().mean("replication").values for cell in cells]
-        )
-        data["group_rate"] = ((*dims, "group"), groups.reshape(*shape, -1), {"units": "bit/s"})
-        coords = {"mean": list(self.means), "link": list(self.links), "protocol": list(PROTOCOLS)}
-        result = xr.Dataset(data, coords)
-        for column, name in enumerate(("fairness", "utilisation")):
-            printed = np.array([[PRINTED[link][p][column] for p in PROTOCOLS] for link in self.links])
-            result[f"{name}_printed"] = (dims[1:], printed, {"units": "1"})
-            low, high = result[f"{name}_low"], result[f"{name}_high"]
-            verdicts = grade_tolerance((low - printed).values, (high - printed).values, TOLERANCE)
-            result[f"{name}_verdict"] = (dims, verdicts)
-        return result
-
-    def _red(self) -> xr.DataArray:
-        """Fig. 3: goodput of groups over RED [bit/s], on OC3 or the first link."""
-        link = "OC3" if "OC3" in self.links else self.links[0]
-        rates = [
-            self._runs(fig1(link, self.means[0], p, duration=self.paper_duration, red=True, seed=self.seed))
-            .goodput_rate.mean("replication").groupby("group").mean().values
-            for p in tracked(list(PROTOCOLS)[:3])
-        ]  # fmt: skip
-        return xr.DataArray(rates, {"protocol": list(PROTOCOLS)[:3]}, ("protocol", "group"), attrs={"link": link})
-
-    def _fig5(self) -> dict[str, xr.Dataset]:
-        """Both bottlenecks, with the router and without, group 2 nearer than the others."""
-        more: dict[str, Any] = {
-            "rate": _FIG4_RATE, "buffer": round(_FIG4_BDP), "rtts": (0.06, 0.02, 0.04), "duration": self.duration,
-        }  # fmt: skip
-        return {
-            name: self._runs(fig4(router, seed=self.seed, **more)) for name, router in (("with", {}), ("without", None))
-        }
-
     def _check_work(self) -> None:
-        plain = self.duration * RATE / (8 * PACKET) * len([c for names in PARTS.values() for c in names])
-        paper = sum(LINKS[link][0] for link in self.links) * len(self.means) * len(PROTOCOLS) / (8 * PACKET)
+        packets = self.duration * RATE / (8 * PACKET) * sum(map(len, PARTS.values()))
         check_work(
-            f"{self.replications} replications on {len(self.links)} links",
-            600.0 * self.replications * (plain + paper * self.paper_duration),
-            "give fewer links, means or replications, or shorter durations",
-        )
-
-    # -- what it says --------------------------------------------------------------------------------------
-
-    @staticmethod
-    def figure(result: xr.Dataset) -> go.Figure:
-        """Cases beside their models; commands that alternate; Table III."""
-        from plotly.subplots import make_subplots
-
-        panels = make_subplots(
-            2, 2, horizontal_spacing=0.1, vertical_spacing=0.32, specs=[[{"colspan": 2}, None], [{}, {}]],
-            subplot_titles=("packets and models", "commands over B, interval by interval", "Table III: fairness"),
+            f"{self.replications} replications of {self.duration:g} s", 600.0 * self.replications * packets,
+            "give fewer replications, or a shorter duration",
         )  # fmt: skip
-        names = [f"{part}: {case}" for part, case in zip(result.part.values, result.case.values, strict=True)]
-        panels.add_scatter(
-            x=names, y=result.predicted.values, mode="markers", name="model", row=1, col=1,
-            marker={"color": BLACK, "symbol": "line-ew-open", "size": 18},
-        )  # fmt: skip
-        panels.add_scatter(
-            x=names, y=result.measured.values, mode="markers", name="packets", marker={"color": BLUE, "size": 8},
-            error_y=error_bars(result, "measured"),
-            row=1, col=1,
-        )  # fmt: skip
-        for colour, gains in zip((RED, BLUE), result.gains.values, strict=True):
-            panels.add_scatter(
-                y=result.cycle_window.sel(gains=gains).values, name=str(gains), line={"color": colour}, row=2, col=1
-            )
-        cells = result.stack(cell=("link", "protocol"))
-        places = [f"{link}, {protocol}" for link, protocol in cells.cell.values]
-        panels.add_scatter(
-            x=places, y=cells.fairness_printed.values, mode="markers", name="printed", row=2, col=2,
-            marker={"color": GREY, "symbol": "line-ew-open", "size": 16},
-        )  # fmt: skip
-        looks = zip(result["mean"].values, COLOURS[2:], ("circle", "square", "diamond"), strict=False)
-        for mean, colour, symbol in looks:
-            panels.add_scatter(
-                x=places, y=cells.fairness.sel(mean=mean).values, mode="markers", name=f"packets, mean RTT {mean}",
-                marker={"color": colour, "symbol": symbol, "size": 8}, row=2, col=2,
-            )  # fmt: skip
-        panels.update_xaxes(title_text="interval", row=2, col=1)
-        panels.update_xaxes(tickangle=-35, row=1, col=1)
-        panels.update_xaxes(tickangle=-35, row=2, col=2)
-        panels.update_layout(height=900, template="plotly_white", margin={"t": 40, "r": 20}, legend=LEGEND_BELOW)
-        return panels
-
-    @staticmethod
-    def paragraph(result: xr.Dataset) -> str:
-        """What the comparison says, in words made from its numbers; an empty line parts paragraphs."""
-        parts = []
-        for part in PARTS:
-            rows = result.isel(case=np.flatnonzero(result.part.values == part))
-            cases = "; ".join(
-                f"{case} {m:.3f} [{low:.3f}, {high:.3f}], model {p:.3f} ({v})"
-                for case, m, low, high, p, v in zip(
-                    rows.case.values, rows.measured.values, rows.measured_low.values, rows.measured_high.values,
-                    rows.predicted.values, rows.verdict.values, strict=True,
-                )
-            )  # fmt: skip
-            parts.append(f"{part[0].upper()}{part[1:]}: {cases}.")
-        both = [f"{mean}: fairness {counts(result.fairness_verdict.sel(mean=mean))}, utilisation "
-                f"{counts(result.utilisation_verdict.sel(mean=mean))}" for mean in result["mean"].values]  # fmt: skip
-        told = [
-            f"{statement} {'holds' if holds else 'fails'} ({evidence})"
-            for statement, holds, evidence in zip(
-                result.statement.values, result.holds.values, result.evidence.values, strict=True
-            )
-        ]
-        return (
-            " ".join(parts)
-            + f"\n\nTable III, by the reading of round-trip times, which are in a figure only: {'; '.join(both)}."
-            + f"\n\nThe paper's statements: {'; '.join(told)}."
-        )
 
 
 def with_code() -> Any:
@@ -434,6 +238,3 @@ def with_code() -> Any:
     possible = (queue > 0) & (queue < BUFFER)
     own = code.encode(RTT + queue[possible] / capacity) == codes[possible]
     return queue[possible][own] / BUFFER
-
-
-__all__ = ["PARTS", "STATEMENTS", "TRefwaVsPackets"]
