@@ -33,14 +33,15 @@ $(READY): pyproject.toml constraints.txt
 report: $(READY)
 	$(BIN)/tcpdynamics report --output report/index.html
 
-# Two halves side by side, since most tests use one processor; types are checked before the shorter one. Three processes
-# that share the files out were slower: each collects all tests and loads, or compiles, the same machine code.
+# Three parts side by side: the applications wait for a browser half of their time. A process for each part, since those
+# that share the files out (pytest-xdist) were slower: each collects all tests and loads, or compiles, the same code.
 PYTEST := $(BIN)/python -m pytest --durations=40 --durations-min=1
 test: $(READY)
 	$(BIN)/ruff check .
-	@{ $(BIN)/mypy && $(PYTEST) tests/apps tests/models; } & other=$$!; \
-	$(PYTEST) tests src/tcpdynamics --ignore=tests/apps --ignore=tests/models; code=$$?; \
-	wait $$other && exit $$code
+	@{ $(BIN)/mypy && $(PYTEST) tests/solvers tests/models; } & solvers=$$!; \
+	$(PYTEST) tests/apps & apps=$$!; \
+	$(PYTEST) tests src/tcpdynamics --ignore=tests/apps --ignore=tests/models --ignore=tests/solvers; code=$$?; \
+	wait $$solvers && wait $$apps && exit $$code
 
 lint: $(READY)
 	$(BIN)/ruff check .

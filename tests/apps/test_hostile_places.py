@@ -19,6 +19,7 @@ from tcpdynamics.apps import files, paper_outputs
 from tcpdynamics.apps.command.main import cli, main
 from tcpdynamics.apps.command.validate import validate
 from tcpdynamics.apps.explorer import export
+from tcpdynamics.apps.explorer.pages import pages
 from tcpdynamics.apps.report.steps import holds
 from tcpdynamics.interrupts import heard
 from tcpdynamics.paper_figures.whole import Whole, made
@@ -255,6 +256,8 @@ def test_a_site_is_exported_whole_or_not_at_all(there: bool, monkeypatch: pytest
 
     if there:
         site.mkdir(parents=True)
+    simple = sorted((page for page in pages().values() if page.exported), key=lambda page: len(page.printed))[:4]
+    monkeypatch.setattr(export, "pages", lambda: {page.slug: page for page in simple})
     write = export._write
     monkeypatch.setattr(export, "_write", full)
     done = CliRunner().invoke(cli, ["explore", "--export", str(site)])
