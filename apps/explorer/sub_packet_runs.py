@@ -129,7 +129,7 @@ def predictions(values: Mapping[str, Any], loss: Any) -> dict[str, Any]:
 
     from tcpdynamics.solvers import stationary
 
-    from .code_sub_packet import CHAINS, chain_model, loss_limit
+    from .sub_packet_chains import CHAINS, chain_model, loss_limit
 
     laws = {}
     for kind in CHAINS:

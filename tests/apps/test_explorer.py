@@ -12,10 +12,10 @@ import pytest
 from explorer_tabs import get, legible, move, numbers, opened
 from playwright.sync_api import Page
 
+from tcpdynamics.apps.explorer.fluid_boundary import FIELDS, MODELS
 from tcpdynamics.apps.explorer.page import Choice, Control
 from tcpdynamics.apps.explorer.pages import pages
 from tcpdynamics.apps.explorer.pages.p3_t_refwa import READINGS, closed_form
-from tcpdynamics.apps.explorer.pages.p4_fluid_tcp import FIELDS, MODELS
 from tcpdynamics.models import fairness
 from tcpdynamics.solvers import eigenvalues
 from tcpdynamics.solvers.programs.straightline import run

@@ -10,12 +10,13 @@ from typing import Any
 from urllib.parse import urlencode
 
 import numpy as np
-import pandas as pd  # type: ignore[import-untyped]
+import pandas as pd
 import pytest
 import xarray as xr
 from explorer_tabs import numbers, opened, table_of
 from playwright.sync_api import Page
 
+from tcpdynamics.apps.explorer import shown
 from tcpdynamics.apps.explorer.pages import pages
 from tcpdynamics.errors import InputError
 from tcpdynamics.quantities import only_number
@@ -125,6 +126,23 @@ def test_the_code_of_each_picture_gives_its_numbers(
             check_netcdf(bytes(tab.evaluate(AS_NETCDF, i)), shown, tmp_path / f"{figure.name}.nc")
 
 
+def test_all_pages_with_sliders_are_here() -> None:
+    assert set(DRAWN) == {slug for slug, page in pages().items() if any(figure.code for figure in page.figures)}
+
+
+def test_no_code_is_a_text_in_the_package() -> None:
+    """What a page shows is what lint, types and tests see: each line stands in a module of the package."""
+    folder = Path(shown.__file__).parent
+    text = "\n".join(file.read_text(encoding="utf-8") for file in folder.glob("*.py"))
+    lines = set((text + text.replace("  # fmt: skip", "")).splitlines())
+    for page in pages().values():
+        for figure in page.figures:
+            if figure.code is not None:
+                body, _, call = figure.code(page.start()).partition("\n\n\ntable = ")
+                own = body.partition("\n\n\n")[2]  # below the imports
+                assert call.endswith(")\nprint(table)\n") and set(own.splitlines()) <= lines, figure.name
+
+
 def check_netcdf(content: bytes, shown: Any, file: Path) -> None:
     """The NetCDF of a picture has the columns of its CSV, with their names and units."""
     file.write_bytes(content)
@@ -159,7 +177,7 @@ def test_code_is_shown_below_its_picture(tab: Page, server: str) -> None:
     details.locator("summary").click()
     details.get_by_text("1 - Hoover").wait_for()
     said = details.locator("pre").inner_text()
-    assert "x = [3.0, 4.0, 2.0, 1.0]" in said and "no command gives this picture's numbers" in said
+    assert "indices(x=[3.0, 4.0, 2.0, 1.0])" in said and "no command gives this picture's numbers" in said
 
 
 # ---- images -------------------------------------------------------------------------------------------------

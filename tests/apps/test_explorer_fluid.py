@@ -12,8 +12,8 @@ import pytest
 from explorer_tabs import numbers, opened
 from playwright.sync_api import Page
 
+from tcpdynamics.apps.explorer.fluid_boundary import FIELDS, MODELS, critical_fill, critical_phase
 from tcpdynamics.apps.explorer.pages import pages
-from tcpdynamics.apps.explorer.pages.p4_fluid_tcp import FIELDS, MODELS, critical_fill, critical_phase
 from tcpdynamics.models import TcpLinearisation
 from tcpdynamics.solvers import bifurcation
 from tcpdynamics.solvers.programs.straightline import run

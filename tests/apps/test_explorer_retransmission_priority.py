@@ -9,8 +9,9 @@ import pytest
 from explorer_tabs import numbers, opened
 from playwright.sync_api import Page
 
+from tcpdynamics.apps.explorer.numbers_retransmission_priority import links
 from tcpdynamics.apps.explorer.pages import pages
-from tcpdynamics.apps.explorer.pages.p1b_retransmission_priority import CASES, link_of
+from tcpdynamics.apps.explorer.pages.p1b_retransmission_priority import CASES, chain_of
 from tcpdynamics.models import SubPacketExact, collapse_threshold
 from tcpdynamics.solvers import stationary
 from tcpdynamics.solvers.programs.straightline import run
@@ -74,7 +75,7 @@ def test_priority_helps_and_likelier_losses_hurt_at_every_share() -> None:
     assert ((first.jain > plain.jain) & (plain.jain > twice.jain) & (twice.jain > thrice.jain)).all()
     assert ((first.nothing < plain.nothing) & (plain.nothing < twice.nothing)).all()
     assert (first.lost > plain.lost).all()
-    link = link_of(PAGE.start(), 1.0, "with priority")
+    link = links(1.0, chain_of(PAGE.start()))["with priority"]
     assert link.share() == 1 and link.flow(0.2).retransmission_loss == 0
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -17,17 +19,18 @@ from tcpdynamics.solvers.markov.stationary import stationary_program
 from tcpdynamics.solvers.programs.from_sympy import emit
 from tcpdynamics.solvers.programs.straightline import Builder, Program
 
-from .. import code_sub_packet as code
+from .. import numbers_sub_packet as numbers
 from .. import sub_packet_sender as the_sender
-from ..code_sub_packet import CHAINS as CHAINS
-from ..code_sub_packet import LINK as LINK
-from ..code_sub_packet import LONG, SHORT, SLIDER, STEP, chain_model
-from ..code_sub_packet import SHAPES as SHAPES
-from ..code_sub_packet import link_of as link_of
-from ..code_sub_packet import loss_limit as loss_limit
-from ..code_sub_packet import loss_of as loss_of
 from ..jobs import JobKind
 from ..page import Choice, Control, Figure, Page, Printed, Values, control, program_of
+from ..shown import shown as code_of
+from ..sub_packet_chains import CHAINS as CHAINS
+from ..sub_packet_chains import LINK as LINK
+from ..sub_packet_chains import LONG, SHORT, SLIDER, STEP, chain_model, shapes_of, source_of, without_law
+from ..sub_packet_chains import SHAPES as SHAPES
+from ..sub_packet_chains import link_of as link_of
+from ..sub_packet_chains import loss_limit as loss_limit
+from ..sub_packet_chains import loss_of as loss_of
 from ..sub_packet_runs import read, run
 
 INPUTS = ("p", "m_0")
@@ -196,7 +199,7 @@ def dataset(values: Values) -> Any:
     """What an observer of the three chains counts, against loss."""
     import xarray as xr
 
-    at = loss_of(values)
+    at = loss_of(source_of(values))
     curve = STEP + STEP * np.arange(SHORT if values["source"] == SLIDER else LONG)
     loss = np.unique(np.append(curve, [at] if 0 < at < 1 else []))
     parts = []
@@ -208,6 +211,43 @@ def dataset(values: Values) -> Any:
         sender = the_sender.model(values, loss)
         parts.append(sender.observe(stationary(sender.chain())).expand_dims(chain=["sender"]))
     return xr.concat(parts, "chain", combine_attrs="drop", join="outer", coords="minimal")
+
+
+def _points(values: Values) -> int:
+    """How many losses the curves have."""
+    return SHORT if values["source"] == SLIDER else LONG
+
+
+def _sender(values: Values) -> dict[str, Any] | None:
+    return the_sender.fields(values) if the_sender.has_law(values) else None
+
+
+def _code(function: Callable[..., Any], **more: Callable[[Values], Any]) -> Callable[[Values], str]:
+    """The code of a picture; where no sender is shown, and where none can be, nothing is said of it."""
+    alone = code_of(function, "base_timeout", shapes=shapes_of, **more)
+    beside = code_of(function, "base_timeout", shapes=shapes_of, sender=_sender, **more)
+    has_sender = "sender" in signature(function).parameters
+    return lambda values: beside(values) if has_sender and _sender(values) else alone(values)
+
+
+def _options(kind: str, values: Values) -> str:
+    shape = " ".join(f"--{k.replace('_', '-')} {n}" for k, n in shapes_of(values)[kind].items())
+    return f"--base-timeout {values['base_timeout']!r} {shape}"
+
+
+def command(values: Values) -> str:
+    """The command that gives the bars and the states of the chosen chain."""
+    kind, loss = values["chain"], loss_of(source_of(values))
+    if why := without_law(kind, loss):
+        return f"no command: {why}"
+    return f"tcpdynamics stationary sub-packet-{kind} --loss {loss!r} {_options(kind, values)}"
+
+
+def sweep_command(values: Values) -> str:
+    """The command that gives the chosen chain along the curves."""
+    kind = values["chain"]
+    count = LONG if kind == "exact" and values["source"] == LINK else SHORT
+    return f"tcpdynamics stationary sub-packet-{kind} --loss {STEP}:{count * STEP:g}:{count} {_options(kind, values)}"
 
 
 PAGE = Page(
@@ -237,24 +277,24 @@ PAGE = Page(
     figures=(
         Figure(
             "packets", "Packets in a round trip", "Bars: how often a flow sends 0, 1, 2, ... packets",
-            code=code.packets, command=code.command,
+            code=_code(numbers.packets, source=source_of), command=command,
         ),
         Figure(
             "goodput", "Goodput against loss", "Curves: packets delivered per round trip, against the loss rate",
-            code=code.goodput, command=code.sweep_command,
+            code=_code(numbers.goodput, source=source_of, count=_points), command=sweep_command,
         ),
         Figure(
             "silence", "Silence against loss", "Curves: share of round trips without a packet, against loss",
-            code=code.silence, command=code.sweep_command,
+            code=_code(numbers.silence, count=_points), command=sweep_command,
         ),
         Figure(
             "diagram", "States and the flows between them", "Circles: states, by the share of time in them; arrows: "
             "transitions, by how often they are taken, the strongest with their share", "diagram",
-            code.diagram, code.command,
+            _code(numbers.diagram, source=source_of, kind=lambda values: values["chain"]), command,
         ),
         Figure(
             "lengths", "How long silences are", "Bars: the share of silences of each length, and their share of the "
-            "silent time, in the exact chain", code=code.lengths,
+            "silent time, in the exact chain", code=_code(numbers.lengths, source=source_of),
         ),
     ),
     printed=(

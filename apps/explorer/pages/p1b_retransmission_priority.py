@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,14 +14,24 @@ from tcpdynamics.solvers.markov.stationary import stationary_program
 from tcpdynamics.solvers.programs.from_sympy import emit
 from tcpdynamics.solvers.programs.straightline import Builder, Program
 
-from .. import code_retransmission_priority as code
-from ..code_retransmission_priority import CASES as CASES
-from ..code_retransmission_priority import link_of as link_of
+from .. import numbers_retransmission_priority as numbers
+from ..numbers_retransmission_priority import CASES as CASES
 from ..page import Control, Figure, Page, Printed, Values, control
+from ..shown import shown
 
 INPUTS = ("p", "p_r", "m_0")
 #: Packets per flow: ends of the pictures, as powers of two, and how many to each doubling.
 LEAST, MOST, STEPS = -4, 2, 8
+
+
+def chain_of(values: Values) -> dict[str, Any]:
+    """Settings of the link's senders."""
+    whole = {name: int(values[name]) for name in ("backoff_cap", "collapse")}
+    return {"base_timeout": values["base_timeout"], **whole}
+
+
+def _slice(values: Values) -> int:
+    return int(values["slice"])
 
 
 def _chain(values: Values, suffix: bool) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
@@ -74,6 +85,10 @@ def _about(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
     return program_of({"repeat": model.repeat_probability()}), ("p", "p_r"), about
 
 
+def _of_slices(quantity: str) -> Callable[[Values], str]:
+    return shown(numbers.of_slices, "share", quantity=lambda values: quantity, slice=_slice, chain=chain_of)
+
+
 def dataset(values: Values) -> Any:
     """What is consistent with each share of packets per flow, case by case."""
     import xarray as xr
@@ -82,7 +97,7 @@ def dataset(values: Values) -> Any:
     shares = np.union1d(shares, values["share"])
     parts = []
     for case in CASES:
-        link = link_of(values, shares, case)
+        link = numbers.links(shares, chain_of(values))[case]
         solved = self_consistent(link.balance(), window=int(values["slice"]))
         flow = link.flow(solved.root)
         seen = flow.observe(stationary(flow.chain()))
@@ -113,29 +128,31 @@ PAGE = Page(
     figures=(
         Figure(
             "loss", "Packets lost",
-            "Curves: share of all packets sent that is lost, against the packets per flow", code=code.loss,
+            "Curves: share of all packets sent that is lost, against the packets per flow",
+            code=shown(numbers.loss, "share", chain=chain_of),
         ),
         Figure(
             "repeats", "A timeout is followed by a longer one",
             "Curves: chance that a timeout is followed by another, against the packets per flow; from one half on "
             "the mean silence has no limit but the cap on the backoff",
-            code=code.repeats,
+            code=shown(numbers.repeats, "share", chain=chain_of),
         ),
         Figure(
             "silent", "Silence", "Curves: share of time in which a flow sends nothing, against the packets per flow",
-            code=code.silent,
+            code=_of_slices("idle"),
         ),
         Figure(
             "jain", "Fairness over a slice",
-            "Curves: Jain's index of what flows get in a slice, against the packets per flow", code=code.jain,
+            "Curves: Jain's index of what flows get in a slice, against the packets per flow", code=_of_slices("jain"),
         ),
         Figure(
             "nothing", "Flows with nothing in a slice",
-            "Curves: share of flows that get nothing in a slice, against the packets per flow", code=code.nothing,
+            "Curves: share of flows that get nothing in a slice, against the packets per flow",
+            code=_of_slices("nothing"),
         ),
         Figure(
             "facts", "At these packets per flow", "Numbers: losses, silence, fairness, and the loss that is the limit "
-            "of a finite mean silence", "facts", code.facts,
+            "of a finite mean silence", "facts", shown(numbers.facts, "share", slice=_slice, chain=chain_of),
         ),
     ),
     printed=(

@@ -2,51 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tcpdynamics.models import (
-    RttCode,
-    TRefwaDelayed,
-    TRefwaIntegrating,
-    TRefwaIntegratingDelayed,
-    TRefwaIntegratingSemiImplicit,
-    TRefwaMeasured,
-    TRefwaMeasuredRtt,
-    TRefwaMixed,
-    TRefwaWindow,
-)
+from tcpdynamics.models import RttCode, TRefwaDelayed
 from tcpdynamics.solvers import stability_chart, trajectory
 from tcpdynamics.solvers.equations import compile_system
 from tcpdynamics.solvers.programs.straightline import Builder, Program
 from tcpdynamics.solvers.trajectories.maps import first_order
 
-from .. import code_t_refwa as code
+from .. import numbers_t_refwa as numbers
 from ..page import Choice, Control, Figure, Page, Printed, Values, control, program_of
+from ..shown import shown
+from ..t_refwa_gains import READINGS, TOP, cell_grid, closed_form
 
-READINGS: dict[str, type[Any]] = {
-    model.reading: model
-    for model in (
-        TRefwaWindow, TRefwaDelayed, TRefwaMixed, TRefwaMeasured, TRefwaMeasuredRtt, TRefwaIntegrating,
-        TRefwaIntegratingSemiImplicit, TRefwaIntegratingDelayed,
-    )
-}  # fmt: skip
 DELAYED = tuple(reading for reading, model in READINGS.items() if "delay" in model.__dataclass_fields__)
 INPUTS = ("phi", "psi", "bdp", "buffer")
 #: Groups of as many flows, at equal distances of round-trip time.
 GROUPS = 8
 GROUP_INPUTS = ("rtt_low", "rtt_high", "group_flows", "aggregate")
-#: Gains that the chart shows: both from 0 to this.
-TOP = 3.0
 #: Gains of the chart of exact roots; no corner of a closed form lies on one.
 GRID = np.linspace(0.003, TOP + 0.003, 76)
-#: Columns and rows in which the ends of the closed form are looked for.
-COLUMNS, ROWS = np.linspace(0.0, TOP, 241), np.linspace(0.0, TOP, 301)
 
 
 def _settings(values: Values) -> dict[str, int]:
@@ -56,29 +35,6 @@ def _settings(values: Values) -> dict[str, int]:
 
 def _model(values: Values) -> Any:
     return READINGS[values["reading"]](**{k: values[k] for k in INPUTS}, **_settings(values))
-
-
-def closed_form(reading: str, **settings: int) -> NDArray[np.float64]:
-    """(3, n): gains phi, and the least and the largest psi at which the model's closed form is stable there."""
-    import xarray as xr
-
-    def margin(phi: Any, psi: Any) -> NDArray[np.float64]:
-        answer = READINGS[reading](phi=phi, psi=psi, **settings).stability_margin()
-        return np.asarray(answer.transpose(*dict.fromkeys((*phi.dims, *psi.dims))))
-
-    stable = margin(xr.DataArray(COLUMNS, dims="phi"), xr.DataArray(ROWS, dims="psi")) > 0
-    kept = stable.any(axis=1)
-    phi, first = COLUMNS[kept], stable[kept].argmax(axis=1)
-    last = ROWS.size - 1 - stable[kept, ::-1].argmax(axis=1)
-    ends = []
-    for inner, outer in ((first, first - 1), (last, last + 1)):
-        inside, outside = ROWS[inner], ROWS[np.clip(outer, 0, ROWS.size - 1)]
-        for _ in range(50):
-            middle = (inside + outside) / 2
-            good = margin(xr.DataArray(phi, dims="point"), xr.DataArray(middle, dims="point")) > 0
-            inside, outside = np.where(good, middle, inside), np.where(good, outside, middle)
-        ends.append((inside + outside) / 2)
-    return np.array([phi, *ends])
 
 
 @lru_cache(maxsize=64)
@@ -153,14 +109,6 @@ def _groups(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
     return b.build([*times, *errors, *rates, *throughputs, index]), GROUP_INPUTS, about
 
 
-def cell_grid(code: RttCode) -> NDArray[np.float64]:
-    """Round-trip times [s] from 1 ms to 3 s at which the code's error is drawn: both sides of each cell's ends."""
-    low, high = code.cell(np.arange(code.top + 1))
-    beyond = np.geomspace(high[-1] * 1.001, 3.0, 20)
-    ends = np.concatenate([low * (1 + 1e-6), high * (1 - 1e-6), np.sqrt(low * high), beyond])
-    return np.unique(ends[ends > low[0]])
-
-
 def dataset(values: Values) -> Any:
     """Commands and queue from an empty network."""
     return trajectory(_model(values).map(), np.arange(values["commands"] + 1))
@@ -170,18 +118,15 @@ def _fields(values: Values) -> dict[str, Any]:
     return {k: values[k] for k in INPUTS} | _settings(values)
 
 
-def _coded(picture: Callable[..., str]) -> Callable[[Values], str]:
-    """The code of a picture of the reading's model."""
-    return lambda values: picture(READINGS[values["reading"]], _fields(values), values)
+_GROUPS = ("rtt_low", "rtt_high")
 
 
-def _motion(picture: str) -> Callable[[Values], str]:
-    return lambda v: code.motion(READINGS[v["reading"]], _fields(v), v["commands"], picture)
+def _group_flows(values: Values) -> int:
+    return int(values["group_flows"])
 
 
-def _chart(values: Values) -> str:
-    own, gains = _settings(values), (values["phi"], values["psi"])
-    return code.chart(READINGS[values["reading"]], values["reading"], own, gains)
+def _commands(values: Values) -> int:
+    return int(values["commands"])
 
 
 def command(values: Values) -> str:
@@ -210,26 +155,29 @@ PAGE = Page(
         Figure(
             "chart", "Gains at which it settles", "A plane of the two gains: where the closed form is stable, the "
             "boundary by exact roots, the paper's gains, and a mark at the sliders; click or drag to move them",
-            "plane", _chart,
+            "plane", shown(numbers.chart, "reading", model=_model, settings=_settings),
         ),
         Figure(
             "window", "Commanded window", "Curves: the window that the router commands, against the interval",
-            code=_motion("window"),
+            code=shown(numbers.window, model=_model, commands=_commands),
         ),
-        Figure("queue", "Queue", "Curves: the queue, and where it rests, against the interval", code=_motion("queue")),
+        Figure(
+            "queue", "Queue", "Curves: the queue, and where it rests, against the interval",
+            code=shown(numbers.queue, model=_model, commands=_commands),
+        ),
         Figure(
             "groups", "Rate of each group at rest, without queueing",
             "Points: the windows of a group's flows over their "
             "round-trip time, without the wait in the queue; lines: their mean, and equal shares of the link",
-            code=_coded(code.groups),
+            code=shown(numbers.groups, *_GROUPS, model=_model, group_flows=_group_flows),
         ),
         Figure(
             "code", "Error of the round-trip time that a router sees", "A curve: the relative error of the 6-bit code "
-            "against the round-trip time; points: the groups", code=code.error,
+            "against the round-trip time; points: the groups", code=shown(numbers.error, *_GROUPS),
         ),
         Figure(
             "facts", "At rest", "Numbers: the largest multiplier, the window, Jain's index",
-            "facts", _coded(code.facts), command,
+            "facts", shown(numbers.facts, *_GROUPS, model=_model, group_flows=_group_flows), command,
         ),
     ),
     printed=(

@@ -11,8 +11,9 @@ from tcpdynamics.models import TRefwaTwoLinksCommanded, TRefwaTwoLinksMeasured
 from tcpdynamics.solvers import trajectory
 from tcpdynamics.solvers.programs.straightline import Program
 
-from .. import code_t_refwa as code
+from .. import numbers_two_bottlenecks as numbers
 from ..page import Choice, Control, Figure, Page, Printed, Values, control, program_of
+from ..shown import shown
 
 READINGS: dict[str, type[Any]] = {"commanded": TRefwaTwoLinksCommanded, "measured": TRefwaTwoLinksMeasured}
 INPUTS = ("phi", "psi", "bdp_1", "buffer_1", "bdp_3", "buffer_3", "weight_1", "weight_2", "weight_3")
@@ -55,9 +56,8 @@ def _fields(values: Values) -> dict[str, Any]:
     return {k: values[k] for k in INPUTS}
 
 
-def _motion(picture: str) -> Callable[[Values], str]:
-    """The code of a picture of the motion."""
-    return lambda v: code.two_links(READINGS[v["reading"]], _fields(v), v["commands"], picture)
+def _motion(numbers_of: Callable[..., Any]) -> Callable[[Values], str]:
+    return shown(numbers_of, model=_model, commands=lambda values: int(values["commands"]))
 
 
 def command(values: Values) -> str:
@@ -86,23 +86,23 @@ PAGE = Page(
     figures=(
         Figure(
             "windows", "Windows on the links", "Curves: the window that each link carries, against the interval",
-            code=_motion("windows"), command=command,
+            code=_motion(numbers.windows), command=command,
         ),
         Figure(
             "queues", "Queues", "Curves: the queue of each link, against the interval",
-            code=_motion("queues"), command=command,
+            code=_motion(numbers.queues), command=command,
         ),
         Figure(
             "shares", "Window of each group, per unit of weight", "Curves: what a flow of each group may send",
-            code=_motion("shares"), command=command,
+            code=_motion(numbers.shares), command=command,
         ),
         Figure(
             "used", "How full both links are at rest", "Curves: the utilisation of each link in both readings, against "
-            "the buffer; a line marks the buffer of L1", code=lambda v: code.used(READINGS, _fields(v)),
+            "the buffer; a line marks the buffer of L1", code=shown(numbers.used, fields=_fields),
         ),
         Figure(
             "facts", "At rest", "Numbers of both links at rest",
-            "facts", lambda v: code.two_facts(READINGS[v["reading"]], _fields(v)),
+            "facts", shown(numbers.facts, model=_model),
         ),
     ),
     printed=(Printed("recursion", ("reading",), _recursion), Printed("used", (), _used)),

@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from tcpdynamics.models import AimdTcp, HighSpeedTcp, ScalableTcp
+from tcpdynamics.models import HighSpeedTcp, ScalableTcp
 from tcpdynamics.solvers import trajectory
 from tcpdynamics.solvers.programs.straightline import Program
 
-from .. import code_high_speed as code
+from .. import numbers_high_speed as numbers
+from ..numbers_high_speed import laws
 from ..page import Control, Figure, Page, Printed, Values, control, program_of
+from ..shown import shown
 
 #: Loss rates of the page: HighSpeed TCP's law means nothing below 1e-8.
 LOW, HIGH = 1e-7, 1e-2
@@ -22,11 +24,12 @@ INPUTS = ("loss", "window", "a", "b")
 ROWS = ("response", "growth", "share", "slope")
 
 
-def models(loss: Any, a: Any, b: Any) -> dict[str, Any]:
-    """The three laws by the names in the pictures."""
-    return {
-        "Reno": AimdTcp(loss=loss), "HighSpeed": HighSpeedTcp(loss=loss), "Scalable": ScalableTcp(loss=loss, a=a, b=b),
-    }  # fmt: skip
+_SLIDERS = ("loss", "a", "b")
+
+
+def _command(values: Values) -> str:
+    """The command that follows HighSpeed TCP's mean window."""
+    return f"tcpdynamics trajectory high-speed-tcp --loss {values['loss']!r} --time 0:{values['end']!r}:{TIMES}"
 
 
 def _laws(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
@@ -35,7 +38,7 @@ def _laws(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
 
     loss, window, a, b = (sympy.Symbol(name, positive=True) for name in INPUTS)
     rows: dict[str, Any] = {}
-    listed = models(loss, a, b)
+    listed = laws(loss, a, b)
     for name, model in listed.items():
         slope = model.ode().rhs["W"]
         own = {symbol: getattr(model, field) for field, symbol in model.symbols().items()}
@@ -52,8 +55,8 @@ def dataset(values: Values) -> Any:
     losses = np.unique(np.append(np.geomspace(LOW, HIGH, 201), values["loss"]))
     times = np.linspace(0.0, values["end"], TIMES)
     parts = []
-    for name, model in models(values["loss"], values["a"], values["b"]).items():
-        response = models(losses, values["a"], values["b"])[name].response()
+    for name, model in laws(values["loss"], values["a"], values["b"]).items():
+        response = laws(losses, values["a"], values["b"])[name].response()
         mean = trajectory(model.ode(), times).W.drop_attrs()
         parts.append(xr.Dataset({"response": response, "mean_window": mean}).expand_dims(law=[name]))
     return xr.concat(parts, "law", combine_attrs="drop", join="outer", coords="minimal", compat="override")
@@ -75,28 +78,31 @@ PAGE = Page(
         Figure(
             "response", "Window that a loss rate leaves",
             "Curves: the window of each law against the loss rate, both in decades; a line marks the slider",
-            code=code.response,
+            code=shown(numbers.response, *_SLIDERS),
         ),
         Figure(
             "ratio", "Relative to Reno's window", "Curves: the window of each law over Reno's, against loss",
-            code=code.ratio,
+            code=shown(numbers.ratio, *_SLIDERS),
         ),
-        Figure("teeth", "Windows between losses", "Curves: the window of each law against time", code=code.teeth),
+        Figure(
+            "teeth", "Windows between losses", "Curves: the window of each law against time",
+            code=shown(numbers.teeth, *_SLIDERS, "end"),
+        ),
         Figure(
             "mean", "Mean window", "Curves: the mean window of each law from one packet on, against time",
-            code=code.mean, command=code.command,
+            code=shown(numbers.mean, *_SLIDERS, "end"), command=_command,
         ),
         Figure(
             "growth", "Growth per round trip", "Curves: packets a round trip more, against the window, in decades",
-            code=code.growth,
+            code=shown(numbers.growth, *_SLIDERS),
         ),
         Figure(
             "share", "Share given up at a loss", "Curves: what a loss takes away, against the window",
-            code=code.share,
+            code=shown(numbers.share, *_SLIDERS),
         ),
         Figure(
             "facts", "At this loss rate", "Numbers: windows, growth, share and time between losses",
-            "facts", code.facts,
+            "facts", shown(numbers.facts, *_SLIDERS),
         ),
     ),
     printed=(Printed("laws", (), _laws),),

@@ -9,8 +9,9 @@ import numpy as np
 from tcpdynamics.models import LeapTimeout, LeapTransfer, OverloadedStar
 from tcpdynamics.solvers.programs.straightline import Program
 
-from .. import code_leap as code
+from .. import numbers_leap as numbers
 from ..page import Figure, Page, Printed, Values, control, program_of
+from ..shown import shown
 
 #: Loss rates and densities of the pictures.
 LOW, HIGH, POINTS = 0.001, 0.5, 101
@@ -36,6 +37,11 @@ def _forms(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
         "capacity": float(OverloadedStar(density=1.0).critical_density()), "segments": SEGMENTS,
     }  # fmt: skip
     return program_of(rows), ("data_loss", "ack_loss"), about
+
+
+def _command(values: Values) -> str:
+    """The command that prints the closed forms."""
+    return f"tcpdynamics evaluate leap-transfer --data-loss {values['data_loss']!r} --ack-loss 0.001:0.5:101"
 
 
 def dataset(values: Values) -> Any:
@@ -73,27 +79,27 @@ PAGE = Page(
         Figure(
             "duplicates", "Useless receptions of 100 segments",
             "Curves: segments received once more, without and with LEAP, against the loss of acknowledgements",
-            code=code.duplicates, command=code.command,
+            code=shown(numbers.duplicates, "data_loss"), command=_command,
         ),
         Figure(
             "transmissions", "Transmissions of 100 segments",
             "Curves: segments sent without and with LEAP, against the loss of acknowledgements",
-            code=code.transmissions, command=code.command,
+            code=shown(numbers.transmissions, "data_loss"), command=_command,
         ),
         Figure(
             "causes", "What a timeout comes from",
             "Curves: probability that acknowledgements are what was lost, given a timeout, and given that nothing came "
             "back",
-            code=code.causes,
+            code=shown(numbers.causes, "data_loss", window=lambda values: int(values["window"])),
         ),
         Figure(
             "finished", "Transfers that a star finishes",
             "Curves: share of transfers that finish against their density, with the duplicates at these losses",
-            code=code.finished,
+            code=shown(numbers.finished, "data_loss", "ack_loss"),
         ),
         Figure(
             "facts", "At these losses", "Numbers: duplicates, transmissions, LEAP's leaps, critical densities",
-            "facts", code.facts,
+            "facts", shown(numbers.facts, "data_loss", "ack_loss", "density"),
         ),
     ),
     printed=(Printed("forms", ("window",), _forms),),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,9 @@ import numpy as np
 from tcpdynamics.models import MtcpThroughput, OneWayTimes
 from tcpdynamics.solvers.programs.straightline import Program
 
-from .. import code_mtcp as code
+from .. import numbers_mtcp as numbers
 from ..page import Control, Figure, Page, Printed, Values, control, program_of
+from ..shown import shown
 
 #: Loss rates, and acknowledgements, of the pictures.
 MOST, POINTS = 0.5, 101
@@ -18,6 +20,30 @@ ACKS = 300
 
 _INPUTS = ("loss", "rtt", "timeout", "window_limit", "ack_loss", "alpha")
 _ESTIMATES = ("difference_factor", "common_factor", "noise_gain")
+
+
+_LAW = ("loss", "rtt", "timeout", "window_limit")
+
+
+def _routes(values: Values) -> int:
+    return int(values["routes"])
+
+
+def _round_trip(values: Values) -> float:
+    return float(values["true_round_trip"])
+
+
+def _words(values: Values) -> str:
+    words = (f"--{name.replace('_', '-')} {values[name]!r}" for name in _LAW)
+    return f"tcpdynamics evaluate mtcp-throughput {' '.join(words)} --routes {_routes(values)}"
+
+
+def _times(apart: str, sign: int) -> Callable[[Values], str]:
+    """The code of the times there (sign 1) or back (-1)."""
+    return shown(
+        numbers.estimates, "alpha", routes=_routes, round_trip=_round_trip,
+        apart=lambda values: values[apart], asymmetry=lambda values: sign * values["asymmetry"],
+    )  # fmt: skip
 
 
 def _law(s: dict[str, Any], ack_loss: Any) -> Any:
@@ -86,38 +112,41 @@ PAGE = Page(
             "throughput", "Throughput of all routes",
             "Curves: packets sent per second by M/TCP, by scheme, and by Reno over one route, against the loss of "
             "acknowledgements",
-            code=code.throughput, command=code.command,
+            code=shown(numbers.throughput, *_LAW, routes=_routes),
+            command=lambda values: f"{_words(values)} --ack-loss 0:0.5:101",
         ),
         Figure(
             "losses", "Acknowledgements that are lost whole",
             "Curves: probability that nothing of an acknowledgement arrives, by scheme, against the loss on a route",
-            code=code.losses,
+            code=shown(numbers.losses, routes=_routes),
         ),
         Figure(
             "there", "One-way times there",
             "Curves: mean estimates of the times there over two routes, and the true ones, from one acknowledgement to "
             "the next",
-            code=code.there,
+            code=_times("true_there", 1),
         ),
         Figure(
             "back", "One-way times back",
             "Curves: mean estimates of the times back over two routes, and the true ones, from one acknowledgement to "
             "the next",
-            code=code.back,
+            code=_times("true_back", -1),
         ),
         Figure(
             "errors", "What is left of an error",
             "Curves: share of an error that is left after some acknowledgements, of the mean round trip, of "
             "differences between routes, and of the constant between there and back",
-            code=code.errors,
+            code=shown(numbers.errors, "alpha", routes=_routes),
         ),
         Figure(
-            "schemes", "At this loss", "Numbers: loss and throughput by scheme", "facts", code.schemes,
-            code.command_here,
+            "schemes", "At this loss", "Numbers: loss and throughput by scheme", "facts",
+            shown(numbers.schemes, *_LAW, "ack_loss", routes=_routes),
+            lambda values: f"{_words(values)} --ack-loss {values['ack_loss']!r}",
         ),
         Figure(
             "facts", "What the estimates know", "Numbers: factors, acknowledgements needed, the constant that stays",
-            "facts", code.facts, code.command_times,
+            "facts", shown(numbers.facts, "alpha", "asymmetry", routes=_routes, round_trip=_round_trip),
+            lambda v: f"tcpdynamics evaluate one-way-times --alpha {v['alpha']!r} --routes {_routes(v)}",
         ),
     ),
     printed=(Printed("forms", ("routes",), _forms),),

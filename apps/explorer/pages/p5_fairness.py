@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,9 @@ from tcpdynamics.errors import DomainError
 from tcpdynamics.models import fairness
 from tcpdynamics.solvers.programs.straightline import Builder, Program
 
-from .. import code_fairness as code
+from .. import numbers_fairness as numbers
 from ..page import Control, Figure, Page, Printed, Values
+from ..shown import shown
 
 MOST = 8
 #: What each flow has on a fresh page.
@@ -69,6 +71,10 @@ def _allocations(values: Values) -> list[float]:
     return [values[f"x{i + 1}"] for i in range(int(values["flows"]))]
 
 
+def _code(numbers_of: Callable[..., Any]) -> Callable[[Values], str]:
+    return shown(numbers_of, x=_allocations)
+
+
 def dataset(values: Values) -> Any:
     """The indices of these allocations, by the library's own functions."""
     import xarray as xr
@@ -103,18 +109,26 @@ PAGE = Page(
         ),
     ),
     figures=(
-        Figure("flows", "Throughput of each flow", "Bars: throughput of each flow; drag them", code=code.flows),
-        Figure("indices", "Indices, each 1 where all are equal", "Bars: six indices of fairness", code=code.indices),
+        Figure(
+            "flows", "Throughput of each flow", "Bars: throughput of each flow; drag them", code=_code(numbers.flows)
+        ),
+        Figure(
+            "indices", "Indices, each 1 where all are equal", "Bars: six indices of fairness",
+            code=_code(numbers.indices),
+        ),
         Figure(
             "lorenz", "Lorenz curve", "The share of the poorest flows, below the line of equality",
-            "plane", code.lorenz,
+            "plane", _code(numbers.lorenz),
         ),
         Figure(
             "bounds", "Jain's index and its lower bounds",
             "Bars: Jain's index, its least value at this ratio of smallest to largest, and 1/n",
-            code=code.bounds,
+            code=_code(numbers.bounds),
         ),
-        Figure("facts", "Inequalities between them", "Numbers: each index between its bounds", "facts", code.facts),
+        Figure(
+            "facts", "Inequalities between them", "Numbers: each index between its bounds",
+            "facts", _code(numbers.facts),
+        ),
     ),
     printed=(Printed("indices", ("flows",), _indices),),
     dataset=dataset,

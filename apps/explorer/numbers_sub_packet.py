@@ -1,0 +1,88 @@
+"""The numbers of each picture of the sub-packet page.
+
+`source` is the loss, or the link whose users lose it; `shapes` has the fields of each chain; `sender` those of the
+simulator's own sender, or None.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tcpdynamics.apps.explorer.sub_packet_chains import CHAINS, COLUMNS, loss_limit, loss_of, without_law
+from tcpdynamics.solvers import stationary
+from tcpdynamics.solvers.markov.flows import flow_program
+from tcpdynamics.solvers.programs.straightline import run
+
+Shapes = dict[str, dict[str, int]]
+
+
+def models(losses: Any, base_timeout: float, shapes: Shapes, sender: dict[str, Any] | None) -> dict[str, Any]:
+    """The chains at losses, each up to the loss at which its law ends, and the sender's."""
+    listed = {}
+    for kind in COLUMNS:
+        own = losses if kind == "exact" else losses[losses < loss_limit(kind)]
+        if own.size:
+            listed[kind] = CHAINS[kind](loss=own, base_timeout=base_timeout, **shapes[kind])
+    if sender:
+        from tcpdynamics.validation.sender_chain import Sender
+
+        listed["sender"] = Sender(loss=losses, **sender)
+    return listed
+
+
+def packets(source: Any, base_timeout: float, shapes: Shapes, sender: dict[str, Any] | None = None) -> pd.DataFrame:
+    """The bars of the chains that have a stationary law at this loss; packets are measured by the button."""
+    loss = loss_of(source)
+    if without_law("exact", loss):
+        return pd.DataFrame()
+    table = pd.DataFrame({"packets sent in a round trip": range(shapes["exact"]["w_max"] + 1)})
+    for name, model in models(np.array([loss]), base_timeout, shapes, sender).items():
+        table[name] = pd.Series(model.observe(stationary(model.chain())).sent.isel(loss=0).values)
+    return table
+
+
+def along(losses: Any, quantity: str, base_timeout: float, shapes: Shapes, sender: Any = None) -> pd.DataFrame:
+    """ "goodput" or "silence" against loss; of chains that end at a loss, up to there."""
+    table = pd.DataFrame({"loss rate": losses})
+    for name, model in models(losses, base_timeout, shapes, sender).items():
+        observed = model.observe(stationary(model.chain()))
+        table[name] = pd.Series((observed.goodput if quantity == "goodput" else observed.sent.sel(packets=0)).values)
+    return table
+
+
+def goodput(
+    source: Any, count: int, base_timeout: float, shapes: Shapes, sender: dict[str, Any] | None = None
+) -> pd.DataFrame:
+    """Packets delivered per round trip."""
+    table = along(0.005 + 0.005 * np.arange(count), "goodput", base_timeout, shapes, sender)
+    return table if isinstance(source, float) else table.assign(**{"share of each user": float(source.share())})
+
+
+def silence(count: int, base_timeout: float, shapes: Shapes, sender: dict[str, Any] | None = None) -> pd.DataFrame:
+    """The share of epochs without a packet."""
+    return along(0.005 + 0.005 * np.arange(count), "silence", base_timeout, shapes, sender)
+
+
+def diagram(source: Any, kind: str, base_timeout: float, shapes: Shapes) -> pd.DataFrame:
+    """The share of time in each state, and how often each transition is taken."""
+    loss = loss_of(source)
+    if without_law(kind, loss):
+        return pd.DataFrame()
+    # Swept, so that loss and timeout are symbols, p and m_0.
+    flows = flow_program(CHAINS[kind](loss=[0.1, 0.2], base_timeout=[2.0, 3.0], **shapes[kind]).chain())
+    names = [*flows.states, *(f"{flows.states[a]} to {flows.states[b]}" for a, b in flows.edges)]
+    numbers = run(flows.program, {"p": loss, "m_0": base_timeout})
+    return pd.DataFrame({"state or transition": names, "share of time or transitions per round trip": numbers})
+
+
+def lengths(source: Any, base_timeout: float, shapes: Shapes) -> pd.DataFrame:
+    """How long silences are in the exact chain, and their share of the silent time."""
+    loss = loss_of(source)
+    if without_law("exact", loss):
+        return pd.DataFrame()
+    law = CHAINS["exact"](loss=loss, base_timeout=base_timeout, **shapes["exact"]).silence_lengths()
+    shares = {"of silences": law.probability, "of the silent time": law.time_share}
+    return pd.DataFrame({"length of a silence [RTT]": law.length} | shares)

@@ -1,0 +1,66 @@
+"""The chains of the sub-packet page, where its loss comes from, and where a chain has no stationary law."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tcpdynamics.models import SharedLink, SubPacketApproximate, SubPacketExact, SubPacketFull
+from tcpdynamics.models.parameters import describe
+from tcpdynamics.solvers import self_consistent
+
+from .page import Values
+
+#: Fields that shape each chain; the others are inputs of its function.
+SHAPES = {"full": ("w_max", "stages"), "approximate": ("w_max",), "exact": ("w_max", "backoff_cap", "collapse")}
+CHAINS: dict[str, type[Any]] = {"full": SubPacketFull, "approximate": SubPacketApproximate, "exact": SubPacketExact}
+#: The order of the columns.
+COLUMNS = ("approximate", "full", "exact")
+#: Where the loss comes from.
+SLIDER, LINK = "slider", "users-on-a-link"
+#: Between neighbouring loss rates of the curves; how many there are with the slider, and with users on a link.
+STEP, SHORT, LONG = 0.005, 99, 139
+
+
+def loss_limit(kind: str) -> float:
+    """Loss below which a chain has a stationary law [1]."""
+    return float(next(row["high"] for row in describe(CHAINS[kind]) if row["name"] == "loss"))
+
+
+def shapes_of(values: Values) -> dict[str, dict[str, Any]]:
+    """Fields that shape each chain."""
+    return {kind: {k: int(values[k]) for k in names} for kind, names in SHAPES.items()}
+
+
+def chain_model(kind: str, values: Values, loss: Any, base_timeout: Any) -> Any:
+    """A chain of the page's shapes."""
+    return CHAINS[kind](loss=loss, base_timeout=base_timeout, **shapes_of(values)[kind])
+
+
+def link_of(values: Values) -> SharedLink:
+    """The link that the users share."""
+    return SharedLink(
+        flows=values["users"], capacity=1e6 * values["rate"], base_rtt=values["base_rtt"], buffer=values["buffer"],
+        packet_size=values["packet_size"], base_timeout=values["base_timeout"], **shapes_of(values)["exact"],
+    )  # fmt: skip
+
+
+def source_of(values: Values) -> float | SharedLink:
+    """The loss of the slider, or the link whose users lose."""
+    return float(values["loss"]) if values["source"] == SLIDER else link_of(values)
+
+
+def loss_of(source: float | SharedLink) -> float:
+    """The loss rate [1]: as given, or that of users on a link."""
+    return source if isinstance(source, float) else float(self_consistent(source.balance()).root)
+
+
+def without_law(kind: str, loss: float) -> str:
+    """Why a chain has no law at a loss, in a sentence; nothing where it has one."""
+    if loss == 0:
+        return "the users do not fill the link: nothing is lost, and the chains begin above a loss of 0"
+    if not loss < 1:
+        return "no loss below 1 brings the users' goodput down to their share"
+    if loss >= loss_limit(kind):
+        limit = f"{loss_limit(kind):g}"
+        return f"the {kind} chain has no stationary law at losses of {limit} and above; choose the exact one"
+    return ""
