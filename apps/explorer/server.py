@@ -148,21 +148,18 @@ def make_app(local_only: bool = True) -> Any:
         return spec_of(listed[slug], search or "")
 
     app.clientside_callback(ClientsideFunction("explorer", "open"), Output("mounted", "data"), Input("spec", "data"))
-    _routes(app.server, local_only)
+    _guard(app.server, local_only)
+    _routes(app.server)
     claims.add_routes(app.server)
     kinds = {kind.name: kind for page in listed.values() for kind in page.jobs}
     app.server.extensions["jobs"] = add_job_routes(app.server, kinds)
     return app
 
 
-def _routes(server: Any, local_only: bool) -> None:
-    from flask import Response, abort, jsonify, request, send_file
+def _guard(server: Any, local_only: bool) -> None:
+    """Who may ask, and what is said of a path or a request that means nothing."""
+    from flask import Response, abort, request
     from werkzeug.exceptions import HTTPException
-
-    turns = BoundedSemaphore(ANSWERS_AT_ONCE)
-
-    def refuse(code: int, said: str) -> Any:
-        abort(Response(said, code, mimetype="text/plain"))
 
     @server.before_request  # type: ignore[untyped-decorator]
     def refuse_others() -> None:
@@ -189,6 +186,16 @@ def _routes(server: Any, local_only: bool) -> None:
             raise error
         server.logger.warning("a strange request for %s: %s", request.path[:80], type(error).__name__)
         return "this is no request of a page of the explorer", 400
+
+
+def _routes(server: Any) -> None:
+    """Functions, answers and datasets of the pages."""
+    from flask import Response, abort, jsonify, request, send_file
+
+    turns = BoundedSemaphore(ANSWERS_AT_ONCE)
+
+    def refuse(code: int, said: str) -> Any:
+        abort(Response(said, code, mimetype="text/plain"))
 
     @server.get("/functions/<slug>/<key>.js")  # type: ignore[untyped-decorator]
     def functions(slug: str, key: str) -> Response:
