@@ -152,9 +152,9 @@ def _counts(summary: Summary) -> str:
     return f"{len(summary.verdicts)} claims: {words}" + (f", {missing} not decided yet" if missing else "")
 
 
-def in_packets(paper: str, setting: str, experiment: str = "") -> list[dict[str, Any]]:
+def in_packets(name: str, setting: str) -> list[dict[str, Any]]:
     """Rows of a paper's claims, or of one experiment's, that packets decide: each experiment is run now."""
-    claims = [c for c in ledger.claims(paper).values() if c.experiment and experiment in ("", c.experiment)]
+    claims = [c for c in ledger.claims().values() if c.experiment and name in (c.paper, c.experiment)]
     rows = []
     for name in tracked(list(dict.fromkeys(claim.experiment for claim in claims))):
         data = experiments.run(name, setting)

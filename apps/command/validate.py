@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tcpdynamics.errors import shown
+from tcpdynamics.validation.comparisons import Command, commands
 
 from ..files import check_netcdf_name, check_replaceable, marked, write_netcdf
 from ..outputs import check_outputs, finite, write_outputs
@@ -21,55 +22,14 @@ from .progress import working
 if TYPE_CHECKING:
     import xarray as xr
 
+    from tcpdynamics.validation.comparisons.comparison import Comparison
+
 #: What --quick means, in every command that has it.
 QUICK = "Fewer cases and shorter runs, for a first look; verdicts are less certain."
 
 _netcdf_option = click.option(
     "--output", type=click.Path(path_type=Path), metavar="FILE.nc", help="Write the comparison as NetCDF."
 )
-
-#: Command -> comparison and one line.
-_COMPARISONS = {
-    "logistic": ("LogisticVsFluid", "Delayed logistic control: trajectories against spectrum and chart."),
-    "lotka-volterra": ("LotkaVolterraVsFluid", "Lotka-Volterra control: n flows, old measurements, a real queue."),
-    "t-refwa": ("TRefwaMapVsFluid", "Readings of T-REFWA's eq. (3) against a router on a real queue."),
-    "t-refwa-packets": ("TRefwaVsPackets", "T-REFWA's router in packets against the readings of its recursion."),
-    "misra": ("MisraVsLinearisation", "Fluid TCP on a marking link against two linearisations."),
-    "leap": ("LeapVsPackets", "LEAP in packets against its closed forms."),
-    "lotka-volterra-packets": ("LotkaVolterraVsPackets", "Logistic control in packets against its models."),
-    "window-rules": ("WindowRulesVsLaws", "HighSpeed, Scalable, CUBIC and Reno in packets against their laws."),
-    "retransmission-priority": (
-        "RetransmissionPriorityVsPackets",
-        "A gateway that sends retransmissions first, in packets against the chain.",
-    ),
-    "ladder": ("SenderChainLadder", "From the printed chain to flows in step on a queue: what each assumption costs."),
-    "sender-chain": (
-        "SenderChainVsPackets",
-        "Chains compiled from the simulator's senders beside the simulator: the distance must be zero.",
-    ),
-    "lock-out": ("LockOut", "Why a third of the flows get nothing for 20 s: one thing taken away at a time."),
-    "mtcp": ("MtcpVsPackets", "M/TCP over two routes, in packets against closed forms and true one-way times."),
-    "bbr-cubic": (
-        "BbrVsCubic",
-        "One BBR flow against CUBIC over the size of the buffer, in Linux, beside the published model.",
-    ),
-    "linux-controls": ("LinuxControls", "Congestion controls and queues one by one: Linux beside the simulator."),
-    "linux-sends": (
-        "LinuxSends",
-        "Single flows with chosen losses beside Linux, send by send: what decides the first difference.",
-    ),
-    "linux-sub-packet": (
-        "LinuxSubPacket",
-        "The sub-packet paper's Figs. 2, 3 and 8 to 12 on Linux: does the paper hold today?",
-    ),
-}
-#: Comparisons with models of papers whose claims are decided after them -> the paper, and the experiment or "" for all.
-_CLAIMS = {
-    "leap": ("leap", ""), "mtcp": ("mtcp", ""), "t-refwa-packets": ("t_refwa", ""),
-    "lotka-volterra-packets": ("logistic", ""), "retransmission-priority": ("sub_packet", "sub_packet.priority"),
-}  # fmt: skip
-#: Those of Linux, which have recorded results.
-_OF_LINUX = ("bbr-cubic", "linux-controls", "linux-sends", "linux-sub-packet")
 
 
 def _paper_today(result: xr.Dataset) -> list[str]:
@@ -93,22 +53,22 @@ def _cases(result: xr.Dataset) -> list[str]:
     return lines
 
 
-#: Command -> lines of text after the words of the comparison.
-_TABLES: dict[str, Callable[[xr.Dataset], list[str]]] = {
-    "linux-sub-packet": _paper_today,
-    **dict.fromkeys(_CLAIMS, _cases),
-}
+def _table_of(name: str, kind: type[Comparison], result: xr.Dataset) -> list[str]:
+    """Lines of text after the words of a comparison."""
+    if name == "linux-sub-packet":
+        return _paper_today(result)
+    return _cases(result) if hasattr(kind, "claims") else []
 
 
-def _decided(name: str, setting: str) -> list[dict[str, Any]]:
+def _decided(kind: type[Comparison], setting: str) -> list[dict[str, Any]]:
     """Rows of the claims that packets decide of the comparison's paper, from runs of now."""
-    if name not in _CLAIMS:
+    claims = getattr(kind, "claims", "")
+    if not claims:
         return []
     from .. import ledger_rows
 
-    paper, experiment = _CLAIMS[name]
     with working("deciding what the paper says"):
-        return ledger_rows.in_packets(paper, setting, experiment)
+        return ledger_rows.in_packets(claims, setting)
 
 
 def _claim_lines(rows: list[dict[str, Any]]) -> list[str]:
@@ -124,24 +84,22 @@ def _claim_lines(rows: list[dict[str, Any]]) -> list[str]:
     return lines
 
 
-def _runner(name: str) -> Callable[..., None]:
+def _runner(name: str, command: Command) -> Callable[..., None]:
     def run(quick: bool, as_json: bool, output: tuple[Path, ...], force: bool, live: bool = False) -> None:
         for path in output:
             if path.suffix.lower() == ".zarr":
                 raise click.UsageError(
                     f"cannot write {path}: a store holds sweeps, and this is a comparison; give x.nc, x.html or x.png"
                 )
-        what = marked(f"comparison {_COMPARISONS[name][0]}", asked())
+        what = marked(f"comparison {command.kind}", asked())
         check_outputs(output, 1, 0, 2, False, what, force)
-        from tcpdynamics.validation import comparisons
-
-        kind = getattr(comparisons, _COMPARISONS[name][0])
+        kind: Any = command.load()
         comparison = kind(**kind.quick) if quick else kind()
         with working("comparing"):
             result = comparison.run(live=True) if live else comparison.run()
         write_outputs(output, with_settings(result), lambda: comparison.figure(result), wrote=wrote)
         text = comparison.paragraph(result)
-        claims = _decided(name, "tiny" if quick else "quick")
+        claims = _decided(kind, "tiny" if quick else "quick")
         if as_json:
             click.echo(json.dumps(_document(result, text) | ({"claims": claims} if claims else {})))
         else:
@@ -149,7 +107,7 @@ def _runner(name: str) -> Callable[..., None]:
                 click.echo(textwrap.fill(part, 110) + "\n")
             if quick:
                 click.echo(textwrap.fill(f"--quick: {_quick_words(kind)}.", 110) + "\n")
-            for line in _TABLES[name](result) if name in _TABLES else ():
+            for line in _table_of(name, kind, result):
                 click.echo(line)
             for line in _claim_lines(claims) if claims else ():
                 click.echo(line)
@@ -364,16 +322,15 @@ def validate_linux(live: bool, as_json: bool, output: Path | None, force: bool) 
         click.echo(textwrap.fill(part, 110) + "\n")
 
 
-def _fluid_command(name: str) -> click.Command:
-    text = _COMPARISONS[name][1]
+def _command_of(name: str, about: Command) -> click.Command:
     live = click.Option(
         ["--live"], is_flag=True, help="Run Linux now (10 to 45 minutes) instead of taking its recorded results."
     )
     command = click.Command(
         name,
-        callback=_runner(name),
-        help=text + "\n\nPrints effects with intervals, and verdicts, in words.",
-        short_help=text,
+        callback=_runner(name, about),
+        help=about.about + "\n\nPrints effects with intervals, and verdicts, in words.",
+        short_help=about.about,
         params=[
             click.Option(["--quick"], is_flag=True, help=QUICK),
             click.Option(["--json", "as_json"], is_flag=True, help="Print JSON with all numbers."),
@@ -384,11 +341,11 @@ def _fluid_command(name: str) -> click.Command:
                 metavar="FILE",
                 help="Write x.nc, x.html or x.png; may be repeated.",
             ),
-            *([live] if name in _OF_LINUX else []),
+            *([live] if about.recorded else []),
         ],
     )
     return force_option(command)
 
 
-for _name in _COMPARISONS:
-    validate.add_command(_fluid_command(_name))
+for _name, _about in commands().items():
+    validate.add_command(_command_of(_name, _about))

@@ -34,7 +34,7 @@ from . import in_packets, linux, linux_sub_packet, retransmissions, sender_chain
 from .equations import Equations, beside
 from .mechanisms import BUFFER, FLOWS, RATE, RTT, Mechanisms, mechanisms
 from .mechanisms import answer as mechanisms_answer
-from .sections import Section
+from .sections import Section, html_of
 from .steps import Progress, Tell, holds, step
 
 if TYPE_CHECKING:
@@ -88,14 +88,6 @@ def page(quick: bool, tell: Tell, equations: Callable[[], Equations], began: flo
     busiest = _nearest(result, 100)
     ran = simulate(main.scenario("drop-tail", busiest))
     answers = _answers(result, busiest, judged) | {"mechanisms": mechanisms_answer(parts)}
-    drawn = {
-        "solved": solved.pop("figure"),
-        "fig9": main.figure(result),
-        "silence": main.silence_figure(result, busiest),
-        "loss": main.loss_figure(result),
-        "ns2": ns2.PacketsVsNs2.figure(judged),
-        "rules": WindowRulesVsLaws.figure(parts.rules),
-    }
     place = resources.files("tcpdynamics.apps.report.templates")
     texts = {
         name: place.joinpath(f"{name}.html.j2").read_text(encoding="utf-8") for name in ("report", "ledger_tables")
@@ -105,15 +97,19 @@ def page(quick: bool, tell: Tell, equations: Callable[[], Equations], began: flo
     ).get_template("report")
     from markupsafe import Markup
 
-    html = {
-        name: Markup(f.to_html(full_html=False, include_plotlyjs=False, div_id=f"figure-{name}"))
-        for name, f in drawn.items()
+    drawn = {
+        "solved": solved.pop("figure"),
+        "fig9": main.figure(result),
+        "silence": main.silence_figure(result, busiest),
+        "loss": main.loss_figure(result),
+        "ns2": ns2.PacketsVsNs2.figure(judged),
+        "rules": WindowRulesVsLaws.figure(parts.rules),
     }
     return template.render(
         plotly_js=Markup(get_plotlyjs()),
         look_css=_shared("look.css"),
         colours_js=_shared("colours.js"),
-        figures=html,
+        figures=html_of(drawn),
         version=__version__,
         quick=quick,
         holds=holds(quick),

@@ -34,8 +34,15 @@ def section_of(name: str, title: str, answer: str, figures: Mapping[str, go.Figu
     template = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined).from_string(
         text.read_text(encoding="utf-8")
     )
-    html = {
-        key: Markup(figure.to_html(full_html=False, include_plotlyjs=False, div_id=f"figure-{key}"))
-        for key, figure in figures.items()
+    html = template.render(title=title, answer=answer, figures=html_of(figures), **context)
+    return Section(title, answer, Markup(html))
+
+
+def html_of(figures: Mapping[str, go.Figure]) -> dict[str, Markup]:
+    """Figures by name as parts of a page that has Plotly."""
+    from markupsafe import Markup
+
+    return {
+        name: Markup(figure.to_html(full_html=False, include_plotlyjs=False, div_id=f"figure-{name}"))
+        for name, figure in figures.items()
     }
-    return Section(title, answer, Markup(template.render(title=title, answer=answer, figures=html, **context)))

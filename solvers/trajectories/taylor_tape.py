@@ -91,11 +91,6 @@ def write_tape(system: System) -> Tape:
     states: dict[str, int] = {}
     delayed: dict[str, int] = {}
     clock = -1
-    functions = {
-        "exp": opcodes.EXP, "log": opcodes.LOG, "pow": opcodes.POW,
-        "sin": opcodes.SIN, "cos": opcodes.COS, "tanh": opcodes.TANH, "atan": opcodes.ATAN,
-    }  # fmt: skip
-    codes = {"add": opcodes.ADD, "sub": opcodes.SUB, "mul": opcodes.MUL, "div": opcodes.DIV}
     for i, op in enumerate(ops):
         if op.kind == "const":
             inputs.append(i)
@@ -122,10 +117,9 @@ def write_tape(system: System) -> Tape:
             guards.append([op.a, -1])
             code1.append(step)
             continue
-        kind = codes.get(op.kind)
+        kind = getattr(opcodes, op.kind.upper())
         a, b, first, second = op.a, op.b, -1, -1
-        if kind is None:
-            kind = functions[op.kind]
+        if op.kind not in ("add", "sub", "mul", "div"):
             b = slopes.get(i, b)
         step = [kind, i, a, b, -1, -1]
         if kinds[i] == FIXED:

@@ -11,6 +11,8 @@ from click.testing import CliRunner
 
 from tcpdynamics.apps.command.main import cli
 from tcpdynamics.paper_figures import ledger
+from tcpdynamics.validation import comparisons
+from tcpdynamics.validation.comparisons.study import Study
 
 
 def run(*words: str) -> str:
@@ -65,6 +67,14 @@ def test_all_of_a_papers_claims_in_packets_are_decided(name: str, paper: str) ->
     document = json.loads(run(name, "--quick", "--json"))
     in_packets = {claim.id for claim in ledger.claims(paper).values() if claim.decided_by == "packets"}
     assert {row["id"] for row in document["claims"]} == in_packets
+
+
+def test_every_comparison_with_a_command_is_listed() -> None:
+    """The list is read from the files as text: a new comparison is one file."""
+    kinds = [getattr(comparisons, name) for name in comparisons.__all__]
+    expected = {k.command: (k.__name__, issubclass(k, Study)) for k in kinds if k.command}
+    assert {name: (c.kind, c.recorded) for name, c in comparisons.commands().items()} == expected
+    assert all(10 < len(c.about) < 120 for c in comparisons.commands().values())
 
 
 def test_a_store_is_refused(tmp_path: Path) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -61,6 +63,33 @@ def __getattr__(name: str) -> Any:
     if name not in _HOME_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f".{_HOME_OF[name]}", __name__), name)
+
+
+def commands() -> dict[str, Command]:
+    """What `tcpdynamics validate` has of each file that names a `command`: read as text, for no command needs all."""
+    listed = {}
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        if named := re.search(r'^    command: ClassVar\[str\] = "([a-z0-9-]+)"$', text, re.M):
+            kind = re.findall(r"^class (\w+)\((\w+)\)", text[: named.start()], re.M)[-1]
+            about = re.match(r'"""(.*?)(?:"""|\n)', text)
+            assert about is not None
+            listed[named[1]] = Command(path.stem, kind[0], about[1], kind[1] == "Study")
+    return listed
+
+
+class Command(NamedTuple):
+    """A comparison as a command: its module, class and first line, and whether it has recorded runs of Linux."""
+
+    module: str
+    kind: str
+    about: str
+    recorded: bool
+
+    def load(self) -> type[Comparison]:
+        """The class."""
+        kind: type[Comparison] = getattr(import_module(f".{self.module}", __name__), self.kind)
+        return kind
 
 
 def kind_of(result: xr.Dataset) -> type[Comparison]:

@@ -79,6 +79,7 @@ class BbrVsCubic(Study):
     67
     """
 
+    command: ClassVar[str] = "bbr-cubic"
     rule: ClassVar[str] = (
         f"95 % interval of |measured - published|: agrees up to {AGREES}, close up to {CLOSE}, differs beyond; "
         f"undecided: it reaches both sides of {CLOSE}"

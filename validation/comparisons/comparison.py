@@ -67,11 +67,14 @@ class Comparison(ABC):
         When a verdict is which.
     quick : dict
         Settings of a shorter run.
+    command : str
+        After `tcpdynamics validate`; its help is the first line of the file. "" for a comparison without.
     """
 
     effect: ClassVar[tuple[str, str, str]] = ("gap", "gap_low", "gap_high")
     rule: ClassVar[str] = RULE
     quick: ClassVar[dict[str, Any]] = {}
+    command: ClassVar[str] = ""
     rounds: int = 4
 
     def __init_subclass__(cls, listed: bool = True) -> None:

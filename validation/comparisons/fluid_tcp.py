@@ -60,6 +60,7 @@ class MisraVsLinearisation(Comparison):
     ['agrees', 'differs']
     """
 
+    command: ClassVar[str] = "misra"
     quick: ClassVar[dict[str, Any]] = {"ratio": (0.8, 1.1), "rounds": 2, "horizon": 25.0}
 
     flows: float = 60.0

@@ -91,6 +91,7 @@ class SenderChainLadder(Comparison):
     True
     """
 
+    command: ClassVar[str] = "ladder"
     effect: ClassVar[tuple[str, str, str]] = ("distance", "distance_low", "distance_high")
     rule: ClassVar[str] = (
         f"95 % interval of the distance: agrees up to {AGREES}, close up to {CLOSE}, differs beyond; undecided: it "

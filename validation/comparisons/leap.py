@@ -60,6 +60,8 @@ class LeapVsPackets(ModelsVsPackets):
     'agrees'
     """
 
+    command: ClassVar[str] = "leap"
+    claims: ClassVar[str] = "leap"
     quick: ClassVar[dict[str, Any]] = {
         "loss": (0.05, 0.2), "density": (2.5, 3.5), "senders": ("reno", "sack"), "transfers": 100, "replications": 3,
         "duration": 1000.0,

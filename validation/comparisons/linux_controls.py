@@ -137,6 +137,7 @@ class LinuxControls(Study):
     2
     """
 
+    command: ClassVar[str] = "linux-controls"
     salt: ClassVar[int] = 18
     record_name: ClassVar[str] = RECORD
     quantities: ClassVar[Mapping[str, str]] = QUANTITIES

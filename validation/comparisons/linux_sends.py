@@ -115,6 +115,7 @@ class LinuxSends(Study):
     1
     """
 
+    command: ClassVar[str] = "linux-sends"
     effect: ClassVar[tuple[str, str, str]] = ("differing", "low", "high")
     rule: ClassVar[str] = (
         "agrees: no list differs; differs: one does; intervals of the share at 95 % (Clopper and Pearson)"

@@ -56,6 +56,7 @@ class LinuxSubPacket(Study):
     2
     """
 
+    command: ClassVar[str] = "linux-sub-packet"
     effect: ClassVar[tuple[str, str, str]] = ("distance", "distance_low", "distance_high")
     rule: ClassVar[str] = (
         "95 % interval of the distance of the law of packets per round trip from the chain at the measured loss: "

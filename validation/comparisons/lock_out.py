@@ -85,6 +85,7 @@ class LockOut(Comparison):
     True
     """
 
+    command: ClassVar[str] = "lock-out"
     rule: ClassVar[str] = (
         f"locked out less what a chain says: agrees within {TOLERANCE}, differs beyond; undecided: the interval "
         "reaches both sides"

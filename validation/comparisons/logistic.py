@@ -46,6 +46,7 @@ class LogisticVsFluid(Comparison):
     (['agrees', 'agrees'], ['agrees'])
     """
 
+    command: ClassVar[str] = "logistic"
     quick: ClassVar[dict[str, Any]] = {"epsilon": (1.95,), "rounds": 2}
 
     epsilon: Sequence[float] = (0.6, 1.95, 3.0)

@@ -65,6 +65,7 @@ class LotkaVolterraVsFluid(Comparison):
     ['agrees', 'agrees', 'agrees']
     """
 
+    command: ClassVar[str] = "lotka-volterra"
     quick: ClassVar[dict[str, Any]] = {"flows": (2, 5), "rounds": 2}
 
     flows: Sequence[int] = (2, 3, 5, 10)

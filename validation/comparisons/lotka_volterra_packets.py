@@ -112,6 +112,8 @@ class LotkaVolterraVsPackets(ModelsVsPackets):
     True
     """
 
+    command: ClassVar[str] = "lotka-volterra-packets"
+    claims: ClassVar[str] = "logistic"
     quick: ClassVar[dict[str, Any]] = {
         "rates": (1e7, 1e8), "between": (5e6, 15e6, 25e6), "flows": (2, 5), "staleness": (1.0,), "rounds": 4,
         "replications": 3,

@@ -47,6 +47,8 @@ class ModelsVsPackets(Comparison, listed=False):
     """Base of comparisons of models with packets: a member gives `parts`, each of which simulates and gives cases."""
 
     rule: ClassVar[str]
+    #: A paper, or an experiment, whose claims in packets are decided beside.
+    claims: ClassVar[str] = ""
     #: The gap that does not matter.
     tolerance: ClassVar[float] = TOLERANCE
     replications: int

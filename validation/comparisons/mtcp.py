@@ -59,6 +59,8 @@ class MtcpVsPackets(ModelsVsPackets):
     True
     """
 
+    command: ClassVar[str] = "mtcp"
+    claims: ClassVar[str] = "mtcp"
     tolerance: ClassVar[float] = 0.03
     quick: ClassVar[dict[str, Any]] = {"replications": 20}
 

@@ -52,6 +52,8 @@ class RetransmissionPriorityVsPackets(ModelsVsPackets):
     True
     """
 
+    command: ClassVar[str] = "retransmission-priority"
+    claims: ClassVar[str] = "sub_packet.priority"
     quick: ClassVar[dict[str, Any]] = {"flows": (50,), "duration": 300.0, "replications": 4}
 
     flows: Sequence[int] = (25, 50, 100)

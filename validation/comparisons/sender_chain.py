@@ -63,6 +63,7 @@ class SenderChainVsPackets(Comparison):
     (0.0, False)
     """
 
+    command: ClassVar[str] = "sender-chain"
     effect: ClassVar[tuple[str, str, str]] = ("distance", "distance_low", "distance_high")
     rule: ClassVar[str] = (
         "intervals of the distance that hold together at 95 % (Bonferroni over senders and losses); differs: the "

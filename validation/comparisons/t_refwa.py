@@ -88,6 +88,7 @@ class TRefwaMapVsFluid(Comparison):
     ['window', 'delayed', 'mixed']
     """
 
+    command: ClassVar[str] = "t-refwa"
     effect: ClassVar[tuple[str, str, str]] = ("distance", "distance_low", "distance_high")
     rule: ClassVar[str] = "differs: the multipliers are further apart than the error of the measurement"
     quick: ClassVar[dict[str, Any]] = {"gains": ((1.5, 0.5), (1.0, 0.5)), "rounds": 2}

@@ -109,6 +109,8 @@ class TRefwaVsPackets(ModelsVsPackets):
     18
     """
 
+    command: ClassVar[str] = "t-refwa-packets"
+    claims: ClassVar[str] = "t_refwa"
     quick: ClassVar[dict[str, Any]] = {"duration": 20.0, "replications": 3}
 
     duration: float = 40.0

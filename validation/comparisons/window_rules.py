@@ -77,6 +77,7 @@ class WindowRulesVsLaws(Comparison):
     True
     """
 
+    command: ClassVar[str] = "window-rules"
     rule: ClassVar[str] = f"agrees: the interval lies within {TOLERANCE:.0%}; differs: beyond; else undecided"
     quick: ClassVar[dict[str, Any]] = {"loss": (3e-3, 1e-3), "duration": 60.0, "replications": 3}
 
