@@ -39,7 +39,7 @@ def drawn(browser, page, profile):
 
 def test_the_plot_page_draws_four_figures(browser, tmp_path):
     page = tmp_path / "page.html"
-    done = CliRunner().invoke(cli, ["simulate", "one_loss", "--plot", str(page)])
+    done = CliRunner().invoke(cli, ["simulate", "one_loss", "--output", str(page)])
     assert done.exit_code == 0, done.output
     dom = drawn(browser, page, tmp_path / "profile")
     titles = re.findall(r'class="gtitle"[^>]*>([^<]*)', dom)

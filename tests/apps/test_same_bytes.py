@@ -15,9 +15,9 @@ COMMANDS = [
     ("trajectory", "lotka-volterra", "--flows", "2", "--time", "0:10:11", "--output", "x.nc"),
     ("bifurcation", "logistic-map", "--epsilon", "1.8:2.2:5", "--output", "x.html"),
     ("stationary", "sub-packet", "--loss", "0.1,0.2", "--output", "x.nc"),
-    ("simulate", "one_loss", "--plot", "x.html"),
+    ("simulate", "one_loss", "--output", "x.html"),
     ("simulate", "one_loss", "--output", "x.nc"),
-    ("simulate", "one_loss", "--trace", "x.csv"),
+    ("simulate", "one_loss", "--output", "x.csv"),
 ]
 
 
