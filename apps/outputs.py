@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tcpdynamics.errors import LimitError, OutputError
+from tcpdynamics.json_values import finite, of_dataset
 
 from . import files
 from .choice import Chosen
@@ -131,11 +132,7 @@ def document(chosen: Chosen, result: xr.Dataset, **more: object) -> dict[str, An
         "version": result.attrs["version"],
         "parameters": json.loads(result.attrs.get("parameters", "{}")),
         **more,
-        "coordinates": {str(k): finite(v.values) for k, v in result.coords.items()},
-        "results": {
-            str(k): {"dims": list(v.dims), "units": v.attrs.get("units", "1"), "values": _values(v)}
-            for k, v in result.data_vars.items()
-        },
+        **of_dataset(result, _values),
     }
 
 
@@ -155,20 +152,6 @@ def _values(variable: xr.DataArray) -> Any:
         order = np.asarray(variable.attrs["flag_values"])
         return np.asarray(words[np.searchsorted(order, variable.values)], dtype=object).tolist()
     return finite(variable.values)
-
-
-def finite(values: Any) -> Any:
-    """Lists of numbers that JSON knows."""
-    import numpy as np
-
-    array = np.asarray(values)
-    if array.dtype.kind == "c":
-        return finite(np.stack([array.real, array.imag], axis=-1))
-    if array.dtype.kind != "f":
-        return array.tolist()
-    out = array.astype(object)
-    out[~np.isfinite(array)] = None
-    return out.tolist()
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:

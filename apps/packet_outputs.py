@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tcpdynamics.errors import OutputError
+from tcpdynamics.json_values import finite, of_dataset
 
 from . import files
 
@@ -81,24 +82,8 @@ def as_json(result: xr.Dataset) -> dict[str, Any]:
     until = {k.removeprefix("until_"): v for k, v in result.attrs.items() if k.startswith("until_")}
     if until:
         document["until"] = finite(until)
-    coordinates = {str(k): v.values.tolist() for k, v in result.coords.items() if k != "seed"}
-    variables = {name: v for name, v in result.data_vars.items() if not RECORDINGS & set(v.dims)}
-    return document | {
-        "coordinates": {k: v for k, v in coordinates.items() if k not in RECORDINGS},
-        "results": {
-            str(name): {"dims": list(v.dims), "units": v.attrs.get("units", "1"), "values": finite(v.values.tolist())}
-            for name, v in variables.items()
-        },
-    }
-
-
-def finite(values: Any) -> Any:
-    """Nested lists and mappings with None for what is not finite, as JSON has it."""
-    if isinstance(values, list):
-        return [finite(v) for v in values]
-    if isinstance(values, dict):
-        return {k: finite(v) for k, v in values.items()}
-    return None if isinstance(values, float) and not math.isfinite(values) else values
+    recordings = [name for name, v in result.variables.items() if name == "seed" or RECORDINGS & set(v.dims)]
+    return document | of_dataset(result.drop_vars(recordings))
 
 
 def summary_lines(result: xr.Dataset, scenario: Scenario, verbose: bool = False) -> Iterator[str]:

@@ -13,6 +13,7 @@ import numpy as np
 import xarray as xr
 
 from tcpdynamics.errors import DomainError, shown
+from tcpdynamics.json_values import finite
 
 from . import rules
 from .experiments import get_experiment, partly, run
@@ -93,18 +94,8 @@ class Decision:
 
     def document(self) -> dict[str, Any]:
         """All of it as JSON has it: None for what is no number."""
-        plain: dict[str, Any] = _finite(asdict(self))
+        plain: dict[str, Any] = finite(asdict(self))
         return plain
-
-
-def _finite(part: Any) -> Any:
-    if isinstance(part, Mapping):
-        return {k: _finite(v) for k, v in part.items()}
-    if isinstance(part, tuple | list):
-        return [_finite(v) for v in part]
-    if isinstance(part, float):
-        return part if math.isfinite(part) else None
-    return part
 
 
 def wanted_cases(claim: Claim) -> Callable[[Mapping[str, str]], bool]:
@@ -193,9 +184,9 @@ def _by_model(claim: Claim, answer: Answer, setting: str) -> Decision:
     numbers = np.atleast_1d(np.asarray(answer.numbers[claim.value], float))
     verdicts = [rules.verdict(claim.rule, claim.range, Interval(x, x, x, 1)) for x in numbers.tolist()]
     names = answer.numbers.get("readings") or [f"{i + 1} of {len(verdicts)}" for i in range(len(verdicts))]
-    finite, model = numbers[np.isfinite(numbers)], None
-    if finite.size:
-        model = Interval(float(finite.mean()), float(finite.min()), float(finite.max()), finite.size)
+    usable, model = numbers[np.isfinite(numbers)], None
+    if usable.size:
+        model = Interval(float(usable.mean()), float(usable.min()), float(usable.max()), usable.size)
     readings = tuple(zip(map(str, names), verdicts, numbers.tolist(), strict=True))
     verdict, share = rules.over_readings(verdicts)
     return Decision(

@@ -13,9 +13,10 @@ from click.shell_completion import CompletionItem
 
 from tcpdynamics.errors import OutputError
 from tcpdynamics.interrupts import advising
+from tcpdynamics.json_values import of_dataset
 
 from .. import files
-from ..outputs import check_outputs, finite, write_outputs
+from ..outputs import check_outputs, write_outputs
 from ..outputs import table as columns_of
 from .options import wrote
 from .progress import progress_line
@@ -254,11 +255,7 @@ def _document(result: xr.Dataset) -> dict[str, Any]:
         "name": result.attrs["model"],
         "version": result.attrs["version"],
         "parameters": json.loads(result.attrs["parameters"]),
-        "coordinates": {str(k): finite(v.values) for k, v in result.coords.items()},
-        "results": {
-            str(k): {"dims": list(v.dims), "units": v.attrs.get("units", "1"), "values": finite(v.values)}
-            for k, v in result.data_vars.items()
-        },
+        **of_dataset(result),
     }
 
 

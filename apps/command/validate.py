@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tcpdynamics.errors import shown
+from tcpdynamics.json_values import of_dataset
 from tcpdynamics.validation.comparisons import Command, commands
 
 from ..files import check_netcdf_name, check_replaceable, marked, write_netcdf
-from ..outputs import check_outputs, finite, write_outputs
+from ..outputs import check_outputs, write_outputs
 from .options import SuggestingGroup, asked, flag, force_option, refusals, with_settings, wrote
 from .progress import working
 
@@ -131,11 +132,7 @@ def _document(result: xr.Dataset, text: str) -> dict[str, Any]:
         "parameters": json.loads(result.attrs["parameters"]),
         "rule": result.attrs["verdicts"],
         "paragraph": text,
-        "coordinates": {str(k): finite(v.values) for k, v in numbers.coords.items()},
-        "results": {
-            str(k): {"dims": list(v.dims), "units": v.attrs.get("units", "1"), "values": finite(v.values)}
-            for k, v in numbers.data_vars.items()
-        },
+        **of_dataset(numbers),
     }
 
 

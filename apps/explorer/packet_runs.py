@@ -169,8 +169,9 @@ def bin_width(duration: float) -> float:
 def about(result: xr.Dataset, scenario: Scenario) -> dict[str, Any]:
     """Pictures, tables and words of a run."""
     from tcpdynamics.charts import packets as charts
+    from tcpdynamics.json_values import finite
 
-    from ..packet_outputs import finite, rows, summary_lines
+    from ..packet_outputs import rows, summary_lines
 
     width, drawn = bin_width(scenario.duration), spread([group.count for group in scenario.flows])
     makers: dict[str, Callable[[], Any]] = {
