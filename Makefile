@@ -36,12 +36,13 @@ report: $(READY)
 # Three parts side by side: the applications wait for a browser half of their time. A process for each part, since those
 # that share the files out (pytest-xdist) were slower: each collects all tests and loads, or compiles, the same code.
 PYTEST := $(BIN)/python -m pytest --durations=40 --durations-min=1
+SOLVED := tests/solvers tests/models tests/paper_figures tests/docs
 test: $(READY)
 	$(BIN)/ruff check .
-	@{ $(BIN)/mypy && $(PYTEST) tests/solvers tests/models; } & solvers=$$!; \
+	@{ $(BIN)/mypy && $(PYTEST) $(SOLVED); } & solved=$$!; \
 	$(PYTEST) tests/apps & apps=$$!; \
-	$(PYTEST) tests src/tcpdynamics --ignore=tests/apps --ignore=tests/models --ignore=tests/solvers; code=$$?; \
-	wait $$solvers && wait $$apps && exit $$code
+	$(PYTEST) tests src/tcpdynamics --ignore=tests/apps $(addprefix --ignore=,$(SOLVED)); code=$$?; \
+	wait $$solved || code=1; wait $$apps || code=1; exit $$code
 
 lint: $(READY)
 	$(BIN)/ruff check .
