@@ -10,7 +10,7 @@ from explorer_tabs import numbers, opened
 from playwright.sync_api import Page
 
 from tcpdynamics.apps.explorer.pages import pages
-from tcpdynamics.apps.explorer.pages.p4b_high_speed import LOW, models
+from tcpdynamics.apps.explorer.pages.p4b_high_speed import LOW, laws
 from tcpdynamics.solvers.programs.straightline import run
 
 LAWS = ("Reno", "HighSpeed", "Scalable")
@@ -22,7 +22,7 @@ def test_printed_laws_are_the_models(loss: float, window: float) -> None:
     program, inputs, about = pages()["high-speed"].printed[0].make({})
     at = dict(zip(inputs, (loss, window, 0.02, 0.2), strict=True))
     row = dict(zip(about["rows"], run(program, at), strict=True))
-    for name, model in models(loss, 0.02, 0.2).items():
+    for name, model in laws(loss, 0.02, 0.2).items():
         growth, share = model.increase(window), model.decrease(window)
         assert row[f"response {name}"] == pytest.approx(float(model.response()), rel=1e-12)
         assert row[f"growth {name}"] == pytest.approx(float(growth), rel=1e-12)
@@ -34,7 +34,7 @@ def test_printed_laws_are_the_models(loss: float, window: float) -> None:
 def test_the_sawtooth_that_repeats_is_the_librarys(tab: Page, files: Path, loss: float) -> None:
     opened(tab, (files / "high-speed.html").as_uri() + f"#loss={loss}")
     shown = {row[0]: row[1:4] for row in numbers(tab, 6)[1:]}
-    for i, model in enumerate(models(loss, 0.01, 0.125).values()):
+    for i, model in enumerate(laws(loss, 0.01, 0.125).values()):
         teeth = model.sawtooth()
         for name, value in (("peak", teeth.peak), ("mean", teeth.mean), ("between losses", teeth.period)):
             assert float(shown[name][i]) == pytest.approx(float(value), rel=1e-4)
