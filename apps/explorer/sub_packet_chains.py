@@ -26,21 +26,26 @@ def loss_limit(kind: str) -> float:
     return float(next(row["high"] for row in describe(CHAINS[kind]) if row["name"] == "loss"))
 
 
+def shape_of(kind: str, values: Values) -> dict[str, Any]:
+    """Fields that shape a chain."""
+    return {name: int(values[name]) for name in SHAPES[kind]}
+
+
 def shapes_of(values: Values) -> dict[str, dict[str, Any]]:
     """Fields that shape each chain."""
-    return {kind: {k: int(values[k]) for k in names} for kind, names in SHAPES.items()}
+    return {kind: shape_of(kind, values) for kind in SHAPES}
 
 
 def chain_model(kind: str, values: Values, loss: Any, base_timeout: Any) -> Any:
     """A chain of the page's shapes."""
-    return CHAINS[kind](loss=loss, base_timeout=base_timeout, **shapes_of(values)[kind])
+    return CHAINS[kind](loss=loss, base_timeout=base_timeout, **shape_of(kind, values))
 
 
 def link_of(values: Values) -> SharedLink:
     """The link that the users share."""
     return SharedLink(
         flows=values["users"], capacity=1e6 * values["rate"], base_rtt=values["base_rtt"], buffer=values["buffer"],
-        packet_size=values["packet_size"], base_timeout=values["base_timeout"], **shapes_of(values)["exact"],
+        packet_size=values["packet_size"], base_timeout=values["base_timeout"], **shape_of("exact", values),
     )  # fmt: skip
 
 

@@ -26,7 +26,7 @@ from ..page import Choice, Control, Figure, Page, Printed, Values, control, prog
 from ..shown import shown as code_of
 from ..sub_packet_chains import CHAINS as CHAINS
 from ..sub_packet_chains import LINK as LINK
-from ..sub_packet_chains import LONG, SHORT, SLIDER, STEP, chain_model, shapes_of, source_of, without_law
+from ..sub_packet_chains import LONG, SHORT, SLIDER, STEP, chain_model, shape_of, shapes_of, source_of, without_law
 from ..sub_packet_chains import SHAPES as SHAPES
 from ..sub_packet_chains import link_of as link_of
 from ..sub_packet_chains import loss_limit as loss_limit
@@ -231,7 +231,7 @@ def _code(function: Callable[..., Any], **more: Callable[[Values], Any]) -> Call
 
 
 def _options(kind: str, values: Values) -> str:
-    shape = " ".join(f"--{k.replace('_', '-')} {n}" for k, n in shapes_of(values)[kind].items())
+    shape = " ".join(f"--{k.replace('_', '-')} {n}" for k, n in shape_of(kind, values).items())
     return f"--base-timeout {values['base_timeout']!r} {shape}"
 
 
