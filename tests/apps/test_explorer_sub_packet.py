@@ -23,6 +23,7 @@ from tcpdynamics.apps.explorer.pages.p1_sub_packet import (
     exact_law,
     loss_of,
     over_one_denominator,
+    source_of,
 )
 from tcpdynamics.apps.explorer.sub_packet_sender import has_law
 from tcpdynamics.apps.explorer.sub_packet_sender import model as own_sender
@@ -66,7 +67,7 @@ def test_users_on_a_link_have_the_self_consistent_loss(tab: Page, server: str) -
     values = PAGE.start() | ON_A_LINK
     opened(tab, f"{server}/sub-packet?{urlencode(ON_A_LINK)}")
     assert not tab.locator("#control-loss").is_visible() and tab.locator("#control-users").is_visible()
-    loss = loss_of(values)
+    loss = loss_of(source_of(values))
     assert 0.1 < loss < 0.4
     for kind, column in (("approximate", 1), ("full", 2), ("exact", 3)):
         one = model(kind, values, loss=loss)
@@ -139,7 +140,7 @@ def test_the_simulators_own_sender_stands_beside_the_chains(
     rows = numbers(tab)
     assert ("sender" in rows[0]) == has_law(values)
     if has_law(values):
-        loss = loss_of(values)
+        loss = loss_of(source_of(values))
         one = own_sender(values, loss)
         law = one.observe(stationary(one.chain()))
         shown = [float(row[rows[0].index("sender")]) for row in rows[1:]]
@@ -191,7 +192,7 @@ def test_the_command_gives_the_bars(kind: str, words: dict[str, Any], answer: Ca
     values = PAGE.start() | words | {"chain": kind, "base_timeout": 2.5}
     bars = PAGE.figures[0]
     assert bars.code is not None and bars.command is not None and PAGE.dataset is not None
-    here = PAGE.dataset(values).sel(chain=kind).sel(loss=loss_of(values), method="nearest")
+    here = PAGE.dataset(values).sel(chain=kind).sel(loss=loss_of(source_of(values)), method="nearest")
     np.testing.assert_allclose(table_of(bars.code(values))[kind], here.sent.values, rtol=1e-9)
     row = [float(x) for x in answer(*bars.command(values).split()[1:]).splitlines()[-1].split()]
     np.testing.assert_allclose(row[1:-1], here.sent.values, atol=6e-5)
