@@ -89,8 +89,7 @@ def join(w: Any, slot: Any) -> Any:
     if hop.first:
         at.counts(w)[e.flow, k.ARRIVED] += 1
         at.counts(w)[e.flow, k.ARRIVED_KIND + e.kind] += 1
-    if w.routing:
-        routers.look(w, line, slot)
+    routers.look(w, line, slot)
     lost = False
     if line.loss != 0.0:
         lost = by_chance(w, f, line, e.kind == k.ACK)

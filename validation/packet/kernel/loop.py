@@ -15,9 +15,9 @@ from .echo import must_answer_first, note_each
 from .jit import called, entry, inlined
 from .links import drain, join, pass_through, serve
 from .receiver import answer, count_receipt, fill_ack, held_ack, launch_ack, note_marks, receive
-from .recording import answer_ahead_of_edge, record_send, sample_queue, sample_window
+from .recording import answer_ahead_of_edge, record_send, sample_change, sample_queue, sample_window, without_room
 from .senders.common import finished, launch
-from .senders.open_loop import is_open_loop, repeats, tick
+from .senders.open_loop import is_open_loop, least_sent, repeats, tick
 from .timer import current_rto, timer_is_due
 
 
@@ -54,10 +54,8 @@ def advance(world: Any, until: Any, budget: Any) -> Any:
             w.out_head += 1
             budget -= 1
             record_send(w, at.flow(w, i), i, seq, kind)
-            if at.flow(w, i).paced:
-                paced.note(w, at.flow(w, i), i, slot)
-            elif w.routing:
-                routers.stamp(w, at.flow(w, i), slot)
+            paced.note(w, at.flow(w, i), i, slot)
+            routers.stamp(w, at.flow(w, i), slot)
             if launch(w, at.flow(w, i), i, slot, seq, kind):
                 joining = slot
             else:
@@ -66,14 +64,9 @@ def advance(world: Any, until: Any, budget: Any) -> Any:
         if w.free_count < w.margin:
             return k.GROW_EVENTS
         if w.watch:
-            if w.tracing & k.TRACED and w.n_trace - w.trace_count < w.trace_margin + w.n_events - w.free_count:
-                return k.GROW_TRACE
-            if w.sampling and w.n_windows - w.window_count < w.n_flows + 1:
-                return k.GROW_WINDOWS
-            if w.queueing and w.n_queues - w.queue_count < w.n_links + 2 * w.margin:
-                return k.GROW_QUEUES
-            if w.connecting and w.n_connections - w.connection_count < 2:
-                return k.GROW_CONNECTIONS
+            full = without_room(w)
+            if full:
+                return full
         if budget <= (w.scanned - begun) >> 6:  # 64 steps of a search take about as long as an event
             return k.BROKEN if w.broken else k.PAUSED
         budget -= 1
@@ -155,30 +148,24 @@ def _acked(w: Any, slot: Any) -> None:
     f.min_rtt = min(f.rtt, f.min_rtt)
     at.counts(w)[i, k.TIMED] += 1
     at.sums(w)[i, k.RTT_SUM] += f.rtt
-    if w.routing:
-        routers.honour(w, f, slot)
+    routers.honour(w, f, slot)
     _turn(w, i)
     f.marked = 1 if e.mark & k.ECE else 0
     windows.look(w, f, max(e.ack - f.una, 0))
     if f.marked:
         senders.on_mark(w, f, e.ack)
-    if f.paced:
-        f.una = max(e.ack, f.una)
-        paced.feedback(w, f, i, slot)
-    else:
+    if not paced.feedback(w, f, i, slot):
         senders.on_ack(w, f, i, slot, e.ack, e.sent)
     if finished(f) and f.finish == math.inf:
         _finish(w, f, i)
-    if w.sampling == 1:
-        sample_window(w, f, i, current_rto(f))
+    sample_change(w, f, i, current_rto(f))
 
 
 @called
 def _finish(w: Any, f: Any, i: Any) -> None:
     """All that a flow has to send is acknowledged."""
     f.finish = w.now
-    if w.connecting:
-        users.finish(w, f, i)
+    users.finish(w, f, i)
 
 
 @inlined
@@ -215,12 +202,8 @@ def _received(w: Any, slot: Any) -> Any:
     f = at.flow(w, i)
     seq, sent, kind = e.seq, e.sent, np.int64(e.kind)
     if is_open_loop(f):
-        new = not f.paced or paced.is_new(w, f, i, slot)
-        count_receipt(w, f, i, w.now, new, seq, kind)
-        if f.paced:
-            return paced.receipt(w, f, i, slot)
-        free_slot(w, slot)
-        return -1
+        count_receipt(w, f, i, w.now, paced.is_new(w, f, i, slot), seq, kind)
+        return paced.receipt(w, f, i, slot)
     if must_answer_first(f, e.mark):  # the packet comes again, at the same time
         e.on = -1
         insert_here(w, slot, w.now)
@@ -259,26 +242,23 @@ def _other(w: Any, what: Any, i: Any, number: Any) -> None:
     if what == k.TIMER:
         if timer_is_due(w, f, i, number) and (f.una < min(f.top, f.limit) or f.cwnd < 1.0):
             senders.on_timeout(w, f, i)
-            if w.sampling == 1:
-                sample_window(w, f, i, current_rto(f))
+            sample_change(w, f, i, current_rto(f))
     elif what == k.STOP:
         if w.now < f.start:  # its start was drawn: it never begins, and has no end
             f.limit = 0
             return
-        f.limit = min(f.limit, max(f.top, 0 if f.paced else 1))
+        f.limit = min(f.limit, max(f.top, least_sent(f)))
         done = f.una if repeats(f) else f.top
         if done >= f.limit and f.finish == math.inf:
             _finish(w, f, i)
         if not is_open_loop(f):
             senders.on_stop(w, f)
     elif what == k.TICK:
-        if f.paced:
-            paced.timer(w, f, i, number)
-        else:
+        if not paced.timer(w, f, i, number):
             tick(w, f, i)
     elif what == k.HELD_BACK or f.limit > 0:  # START, but not after its stop
         f.held_back = 0
-        if what == k.START and w.connecting:
+        if what == k.START:
             users.begin(w, f, i)
         if what == k.HELD_BACK:
             w.forced = 1

@@ -108,6 +108,27 @@ def sample_window(w: Any, f: Any, i: Any, rto: Any) -> None:
     w.window_count += 1
 
 
+@inlined
+def sample_change(w: Any, f: Any, i: Any, rto: Any) -> None:
+    """The row about a sender that has just acted, where each change is written down."""
+    if w.sampling == 1:
+        sample_window(w, f, i, rto)
+
+
+@inlined
+def without_room(w: Any) -> Any:
+    """Why the caller must enlarge an array before the next event, of what is written down; 0: all have room."""
+    if w.tracing & k.TRACED and w.n_trace - w.trace_count < w.trace_margin + w.n_events - w.free_count:
+        return k.GROW_TRACE
+    if w.sampling and w.n_windows - w.window_count < w.n_flows + 1:
+        return k.GROW_WINDOWS
+    if w.queueing and w.n_queues - w.queue_count < w.n_links + 2 * w.margin:
+        return k.GROW_QUEUES
+    if w.connecting and w.n_connections - w.connection_count < 2:
+        return k.GROW_CONNECTIONS
+    return 0
+
+
 @called
 def sample_queue(w: Any, link: Any) -> None:
     """One row about a link: time, link, packets and bytes held without the one being sent, its discipline's state."""

@@ -34,13 +34,15 @@ _call_receipt = caller(HOOKS["on_receipt"])
 @inlined
 def begin(w: Any, f: Any, i: Any) -> None:
     """A flow begins, for the first time or again."""
-    _call(w.on_begin, w, f, i)
+    if w.connecting:
+        _call(w.on_begin, w, f, i)
 
 
 @inlined
 def finish(w: Any, f: Any, i: Any) -> None:
     """All that a flow has to send is acknowledged."""
-    _call(w.on_finish, w, f, i)
+    if w.connecting:
+        _call(w.on_finish, w, f, i)
 
 
 @inlined

@@ -51,15 +51,30 @@ _ask = caller("count(world, flow, count, count)")
 
 
 @inlined
-def timer(w: Any, f: Any, i: Any, number: Any) -> None:
-    """A timer of a paced sender is due, or the flow starts."""
-    _call(at.paced_hooks(w)[f.paced, ON_TIMER], w, f, i, number)
+def _hook(w: Any, f: Any, which: Any) -> Any:
+    """Address of a hook of the flow's sender; 0 where it has none, or is none of these."""
+    return at.paced_hooks(w)[f.paced, which] if f.paced else 0
+
+
+@inlined
+def timer(w: Any, f: Any, i: Any, number: Any) -> Any:
+    """A timer of a paced sender is due, or the flow starts; False: it is no such sender."""
+    if f.paced:
+        _call(_hook(w, f, ON_TIMER), w, f, i, number)
+        return True
+    return False
+
+
+@inlined
+def note(w: Any, f: Any, i: Any, slot: Any) -> None:
+    """A packet leaves: what it carries."""
+    if f.paced:
+        _note(w, f, i, slot)
 
 
 @called
-def note(w: Any, f: Any, i: Any, slot: Any) -> None:
-    """A packet leaves: what it carries."""
-    address = at.paced_hooks(w)[f.paced, ON_SEND]
+def _note(w: Any, f: Any, i: Any, slot: Any) -> None:
+    address = _hook(w, f, ON_SEND)
     if address:
         _call(address, w, f, i, slot)
 
@@ -67,14 +82,14 @@ def note(w: Any, f: Any, i: Any, slot: Any) -> None:
 @called
 def is_new(w: Any, f: Any, i: Any, slot: Any) -> Any:
     """Is a packet that is at its receiver the first with its number?"""
-    address = at.paced_hooks(w)[f.paced, IS_NEW]
+    address = _hook(w, f, IS_NEW)
     return address == 0 or _ask(address, w, f, i, slot) != 0
 
 
 @called
 def receipt(w: Any, f: Any, i: Any, slot: Any) -> Any:
     """A packet is at its receiver; slot of the report that answers it, or -1."""
-    address = at.paced_hooks(w)[f.paced, ON_RECEIPT]
+    address = _hook(w, f, ON_RECEIPT)
     if address and _ask(address, w, f, i, slot):
         return slot
     free_slot(w, slot)
@@ -84,10 +99,19 @@ def receipt(w: Any, f: Any, i: Any, slot: Any) -> Any:
 @called
 def report_timer(w: Any, f: Any, i: Any, number: Any) -> Any:
     """The receiver's timer is due; slot of a report, or -1."""
-    return _ask(at.paced_hooks(w)[f.paced, ON_REPORT_TIMER], w, f, i, number)
+    return _ask(_hook(w, f, ON_REPORT_TIMER), w, f, i, number)
+
+
+@inlined
+def feedback(w: Any, f: Any, i: Any, slot: Any) -> Any:
+    """A report is back at its sender; False: it is no paced one."""
+    if f.paced:
+        _feedback(w, f, i, slot)
+        return True
+    return False
 
 
 @called
-def feedback(w: Any, f: Any, i: Any, slot: Any) -> None:
-    """A report is back at its sender."""
-    _call(at.paced_hooks(w)[f.paced, ON_FEEDBACK], w, f, i, slot)
+def _feedback(w: Any, f: Any, i: Any, slot: Any) -> None:
+    f.una = max(at.event(w, slot).ack, f.una)
+    _call(_hook(w, f, ON_FEEDBACK), w, f, i, slot)

@@ -41,12 +41,20 @@ _stamp = caller(HOOKS["on_send"])
 @inlined
 def stamp(w: Any, f: Any, slot: Any) -> None:
     """A segment leaves: what its sender writes for routers."""
-    _stamp(w.routing, w, f, slot)
+    if w.routing and f.paced == 0:
+        _stamp(w.routing, w, f, slot)
+
+
+@inlined
+def look(w: Any, line: Any, slot: Any) -> None:
+    """A packet arrives at a link: is there a router for it?"""
+    if w.routing:
+        _look_at(w, line, slot)
 
 
 @called  # inlined, runs without a router are slower by 2 %
-def look(w: Any, line: Any, slot: Any) -> None:
-    """A packet arrives at a link: is there a router for it? That of acknowledgements is the link's the other way."""
+def _look_at(w: Any, line: Any, slot: Any) -> None:
+    """The router of acknowledgements is that of the link the other way."""
     if at.event(w, slot).kind != ACK:
         if line.on_data:
             _look(line.on_data, w, line, slot)
@@ -66,6 +74,8 @@ def honour(w: Any, f: Any, slot: Any) -> None:
 
     Whole packets, one at least; an acknowledgement that others have overtaken says nothing. Some flows ignore routers.
     """
+    if w.routing == 0:
+        return
     e = at.event(w, slot)
     if e.ack < f.una or f.advertised == 0:
         return

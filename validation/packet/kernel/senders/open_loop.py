@@ -24,6 +24,12 @@ def repeats(f: Any) -> Any:
     return f.algorithm < CBR or f.algorithm == MTCP
 
 
+@inlined
+def least_sent(f: Any) -> Any:
+    """Segments that a flow sends however soon it stops."""
+    return 0 if f.paced else 1
+
+
 @called
 def tick(w: Any, f: Any, i: Any) -> None:
     """Send the next packet, and set the time of the one after it."""
