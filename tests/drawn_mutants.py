@@ -1,10 +1,12 @@
 """Break random operators, numbers and comparisons, and count how many breaks the tests notice.
 
-    python tests/drawn_mutants.py FILE ... [--count N] [--seed S] [--tests FILE ...] [--timeout SECONDS]
+    python tests/drawn_mutants.py FILE ... [--count N] [--seed S] [--tests FILE ...] [--matching WORDS]
+                                   [--timeout SECONDS]
 
 N random breaks of each file are tried, each in a copy of the source. All share a folder of machine code, which lies by
 a hash of the sources that it is made of, so a break is compiled anew. A break is noticed if a test fails. The tests are
-those of the file's own test file, test_NAME.py, else those of the test files that import it; `--tests` names others.
+those of the file's own test file, test_NAME.py, else those of the test files that import it; `--tests` names others,
+and `--matching` takes of them those with these words in their names, as pytest's -k does.
 The output has a line for each break and the count for each file. A break that no test notices may be equivalent to the
 original: check before writing a test.
 """
@@ -78,7 +80,7 @@ def tests_of(file: Path) -> list[Path]:
     return named or importing(name(file), tests)
 
 
-def is_noticed(file: Path, text: str, tests: list[Path], machine_code: str, timeout: float) -> bool:
+def is_noticed(file: Path, text: str, tests: list[Path], machine_code: str, options: argparse.Namespace) -> bool:
     """Whether a test fails, or does not end, with this text in the file's place."""
     with tempfile.TemporaryDirectory() as place:
         copy = Path(place)
@@ -87,11 +89,11 @@ def is_noticed(file: Path, text: str, tests: list[Path], machine_code: str, time
         shutil.copy(ROOT / "pyproject.toml", copy)
         (copy / file.relative_to(ROOT)).write_text(text)
         environment = os.environ | {"PYTHONPATH": str(copy / "src"), "NUMBA_CACHE_DIR": machine_code}
-        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider"]
+        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-k", options.matching]
         try:
             done = subprocess.run(
                 [*command, *(str(copy / t.relative_to(ROOT)) for t in tests)],
-                cwd=copy, env=environment, capture_output=True, timeout=timeout, check=False,
+                cwd=copy, env=environment, capture_output=True, timeout=options.timeout, check=False,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             return True
@@ -104,6 +106,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=5)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--tests", nargs="+", type=Path)
+    parser.add_argument("--matching", default="")
     parser.add_argument("--timeout", type=float, default=600.0)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as machine_code:
@@ -119,7 +122,7 @@ def draw(name: Path, options: argparse.Namespace, machine_code: str) -> None:
     if not tests:
         print(f"{name}: no test file imports it; name some with --tests")
         return
-    if is_noticed(file, text, tests, machine_code, options.timeout):
+    if is_noticed(file, text, tests, machine_code, options):
         print(f"{name}: its tests fail, or take too long, without a break")
         return
     number = len(list(places(ast.parse(text))))
@@ -127,7 +130,7 @@ def draw(name: Path, options: argparse.Namespace, machine_code: str) -> None:
     noticed = 0
     for place in sorted(drawn):
         broken, words = break_at(text, place)
-        is_found = is_noticed(file, broken, tests, machine_code, options.timeout)
+        is_found = is_noticed(file, broken, tests, machine_code, options)
         noticed += is_found
         print(f"{name} {words}: {'noticed' if is_found else 'NOT noticed'}", flush=True)
     print(f"{name}: {noticed} of {len(drawn)} noticed by {len(tests)} test files", flush=True)
