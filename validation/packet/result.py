@@ -19,10 +19,10 @@ from .kernel.paced import mtcp
 from .kernel.queues import MECHANISMS
 from .kernel.routers import ROUTERS
 from .overshoot import overshoot_warning
+from .parts.users import of_users, transferred_before
 from .phases import phase_warning
 from .run_record import Run
 from .scenario.scenario import Scenario
-from .users import of_users, transferred_before
 
 #: What no key of a scenario changes, for the "what you ran" of every result.
 ENGINE = {

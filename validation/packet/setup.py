@@ -11,22 +11,18 @@ from numpy.typing import NDArray
 from tcpdynamics.errors import ScenarioError
 
 from . import user_rules
-from .disciplines import fill_queues
 from .hops import Way, make_hops, make_links, mark_through, on_clock
-from .kernel import hooks
 from .kernel import records as k
-from .kernel.senders import BOOKS, as_linux, leap
+from .kernel.paced import HOOKS as OF_PACED
+from .kernel.queues import HOOKS as OF_QUEUES
+from .kernel.senders import BOOKS
 from .kernel.streams import first_draw, stream
 from .kernel.views import bind
 from .kernel.windows import DEFAULT
-from .losses_and_changes import fill_ways
-from .memory import Memory
-from .meters import fill_meters
-from .paced import fill_paced
-from .routers import fill_routers
+from .parts import fill_parts
+from .parts.draft import Draft
 from .scenario.flows import Flows
 from .scenario.scenario import SILENCE_BINS, Scenario, refuse_above
-from .users import fill_users
 
 
 def build(scenario: Scenario, seed: int) -> k.Sim:
@@ -34,29 +30,21 @@ def build(scenario: Scenario, seed: int) -> k.Sim:
     n, ring = scenario.count, scenario.ring
     flows = k.zeroed(n, k.FLOW)
     links, queue_time, queue_size = make_links(scenario)
-    routes, rules = fill_flows(scenario, seed, flows)
+    word = int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0])
+    routes, rules = fill_flows(scenario, word, flows)
     hops, several = make_hops(scenario, flows, routes)
     drops = _drops(scenario, flows, hops, several)
-    memory = Memory()
-    queue_hooks = fill_queues(scenario, seed, links, memory)
-    fill_ways(scenario, seed, links, memory)
-    routing = fill_routers(scenario, flows, hops, links, memory)
-    fill_meters(scenario, seed, flows, hops, links, memory)
-    paced_hooks, paced_state = fill_paced(scenario, flows, hops, links, several)
+    draft = Draft(scenario, word, flows, hops, links, several)
+    fill_parts(draft)
     mark_through(scenario, flows, hops, links, drops, several)
     # About one event in a bucket; a factor of four either way costs nothing.
     width = 1.0 / max(scenario.packet_rate * max(1.0, len(hops) / n), 1.0)
     buckets = _bucket_count(scenario, width)
     longest, words = scenario.longest + 8, k.FLOW.itemsize // 8
-    web = fill_users(scenario, seed, flows)
-    world = _world(scenario, web, 1.0 / width, buckets, longest)
-    if any(group.leap for group in scenario.flows):
-        for name, shape in leap.HOOKS.items():
-            world[f"leap_{name}"] = hooks.kept(getattr(leap, name), shape)
-    if any(group.as_linux for group in scenario.flows):
-        for name, shape in as_linux.HOOKS.items():
-            world[f"linux_{name}"] = hooks.kept(getattr(as_linux, name), shape)
-    world["routing"] = routing
+    has_users = any(group.has_users for group in scenario.flows)
+    world = _world(scenario, has_users, 1.0 / width, buckets, longest)
+    for name, value in draft.world.items():
+        world[name] = value
     record = scenario.record
     selective = any(group.settings()["sack"] or group.paced for group in scenario.flows)
     traces = 4 * longest + 64 if record.sends or record.receives or record.drops else 0
@@ -92,15 +80,9 @@ def build(scenario: Scenario, seed: int) -> k.Sim:
         edges=np.array([scenario.warm_up / 2, scenario.warm_up, scenario.duration]),
         ahead_links=np.zeros((len(links), k.EDGES, k.AHEAD_LINKS)),
         ahead_flows=np.zeros((n, k.EDGES, k.AHEAD_FLOWS), np.int64),
-        queue_hooks=queue_hooks,
-        queue_state=memory.array(),
-        webs=web.webs,
-        users=web.users,
-        connections=np.zeros((max(64, n) if web.any else 1, k.CONNECTION)),
-        fresh=flows.view(np.int64).reshape(n, -1).copy() if web.any else np.zeros((1, words), np.int64),
-        headers=np.zeros((0 if routing else 1, 2)),
-        paced_hooks=paced_hooks,
-        paced_state=paced_state,
+        queue_state=draft.memory.array(),
+        fresh=flows.view(np.int64).reshape(n, -1).copy() if has_users else np.zeros((1, words), np.int64),
+        **(_without_parts() | draft.arrays),
     )
     sim = add_events(sim, 6 * n + 4 * longest + 64 + len(links))
     for i in range(len(links)):
@@ -111,7 +93,20 @@ def build(scenario: Scenario, seed: int) -> k.Sim:
     return sim
 
 
-def _world(scenario: Scenario, web: Any, inv_width: float, buckets: int, longest: int) -> Any:
+def _without_parts() -> dict[str, Any]:
+    """Arrays of the parts that a run does not have."""
+    return {
+        "queue_hooks": np.zeros((1, len(OF_QUEUES)), np.int64),
+        "paced_hooks": np.zeros((1, len(OF_PACED)), np.int64),
+        "paced_state": np.zeros(0, np.uint8),
+        "webs": k.zeroed(1, k.WEB),
+        "users": k.zeroed(1, k.USER),
+        "connections": np.zeros((1, k.CONNECTION)),
+        "headers": np.zeros((1, 2)),
+    }
+
+
+def _world(scenario: Scenario, has_users: bool, inv_width: float, buckets: int, longest: int) -> Any:
     """The numbers of a run as a whole; `longest` is the longest burst of a sender [packets]."""
     record = scenario.record
     world = k.zeroed(1, k.WORLD)
@@ -128,19 +123,16 @@ def _world(scenario: Scenario, web: Any, inv_width: float, buckets: int, longest
     world["queueing"] = 0 if record.queues is None else 1 if record.queues == 0 else 2
     world["queue_interval"] = on_clock(scenario, record.queues or 0.0)
     world["inv_width"] = inv_width
-    world["on_begin"], world["on_finish"], world["on_receipt"] = web.hooks
-    world["connecting"] = web.any
-    world["tracing"] += k.USERS * web.any
-    world["watch"] = record.anything or web.any
+    world["tracing"] += k.USERS * has_users
+    world["watch"] = record.anything or has_users
     world["measure_from"] = scenario.warm_up
     world["end"] = scenario.duration
     world["slice"] = scenario.slice
     return world
 
 
-def fill_flows(scenario: Scenario, seed: int, flows: Any) -> tuple[list[Any], NDArray[np.int64]]:
+def fill_flows(scenario: Scenario, word: int, flows: Any) -> tuple[list[Any], NDArray[np.int64]]:
     """Write each flow's parameters and random streams; links there and back of each flow, and the rules."""
-    word = int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0])
     rules = {(DEFAULT, ""): (0,) * k.RULE}
     routes: list[Any] = []
     for name, value in _AT_FIRST.items():

@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from .kernel import hooks
-from .kernel import meters as kernel
-from .kernel import records as k
-from .kernel.streams import stream
-from .memory import Memory
-from .scenario.scenario import Scenario, refuse_above
+from ..kernel import hooks
+from ..kernel import meters as kernel
+from ..kernel import records as k
+from ..kernel.streams import stream
+from ..scenario.scenario import refuse_above
+from .draft import Draft
 
 
-def fill_meters(scenario: Scenario, seed: int, flows: Any, hops: Any, links: Any, memory: Memory) -> None:
-    """Append to `memory` the records of meters, if a flow needs one, and write where they are.
+def fill(draft: Draft) -> None:
+    """Append to the memory the records of meters, and write where they are.
 
     A flow is measured for at the slowest link on its way that carries packets of others, or else at the slowest. Where
     its K was left out, it is the rate of the slowest link.
     """
-    if not any(group.measures for group in scenario.flows):
-        return
+    scenario, flows, hops, links, memory = draft.scenario, draft.flows, draft.hops, draft.links, draft.memory
     refuse_above(
         float((kernel.METER.itemsize + kernel.WAITING * kernel.ESTIMATE.itemsize) * len(flows)),
         "meters",
         "take fewer flows",
     )
-    word = int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0])
     meters = k.zeroed(len(flows) + len(links), kernel.METER)
     meters["link"] = -1
     meters["begun"] = -1.0
@@ -42,7 +38,7 @@ def fill_meters(scenario: Scenario, seed: int, flows: Any, hops: Any, links: Any
                     flows["p2"][i] = links["rate"][way].min()
                 crowded = way[shared[way]] if shared[way].any() else way
                 meters["link"][i] = crowded[np.argmin(links["rate"][crowded])]
-                meters["key"][i] = stream(word, k.MEASURING, i)
+                meters["key"][i] = stream(draft.word, k.MEASURING, i)
             i += 1
     used = np.unique(meters["link"][: len(flows)])
     used = used[used >= 0]

@@ -4,36 +4,30 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from .kernel import hooks
-from .kernel import records as k
-from .kernel.parameters import read_parameters
-from .kernel.queues import DISCIPLINES, HOOKS, MECHANISMS
-from .kernel.streams import stream
-from .memory import Memory
-from .scenario.scenario import Scenario
+from ..kernel import hooks
+from ..kernel import records as k
+from ..kernel.parameters import read_parameters
+from ..kernel.queues import DISCIPLINES, HOOKS, MECHANISMS
+from ..kernel.streams import stream
+from .draft import Draft
 
 
-def fill_queues(scenario: Scenario, seed: int, links: Any, memory: Memory) -> NDArray[np.int64]:
-    """Append the states of the links' disciplines to `memory`; addresses of the hooks in use."""
-    word = int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0])
-    used = {way.mechanism for way in scenario.ways} - {"droptail"}
-    table: NDArray[np.int64] = hooks.addresses(
-        [file if name in used else None for name, file in MECHANISMS.items()], HOOKS
-    )
-    for i, way in enumerate(scenario.ways if used else ()):
+def fill(draft: Draft) -> None:
+    """Append the states of the links' disciplines to the memory; addresses of the hooks in use."""
+    ways, links, memory = draft.scenario.ways, draft.links, draft.memory
+    used = {way.mechanism for way in ways} - {"droptail"}
+    files = [file if name in used else None for name, file in MECHANISMS.items()]
+    draft.arrays["queue_hooks"] = hooks.addresses(files, HOOKS)
+    for i, way in enumerate(ways):
         if way.mechanism == "droptail":
             continue
         file = MECHANISMS[way.mechanism]
         values = read_parameters(DISCIPLINES[way.queue], way.queue_parameters, "links.queue_parameters", way.queue)
-        links["key"][i] = stream(word, k.QUEUEING, i)
+        links["key"][i] = stream(draft.word, k.QUEUEING, i)
         for where, record in zip(("state", "lanes"), _records(file, values, way), strict=True):
             links[where][i] = memory.append(record)
             links["n_lanes"][i] = len(record)
     memory.check("queues", "lower the number of sub-queues")
-    return table
 
 
 def _records(file: Any, values: dict[str, float], way: Any) -> tuple[Any, Any]:

@@ -1,4 +1,4 @@
-"""Senders with a state of their own in a run: where their hooks are, what they remember, with the parameters in it."""
+"""Senders with hooks or a state of their own (paced ones, M/TCP, LEAP, Linux's): addresses, and what they remember."""
 
 from __future__ import annotations
 
@@ -6,51 +6,55 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .hops import Way
-from .kernel import hooks
-from .kernel import records as k
-from .kernel.paced import HOOKS, PACED
-from .kernel.senders.as_linux import records as linux
-from .memory import Memory
-from .scenario.flows import Flows
-from .scenario.scenario import Scenario, refuse_above
+from ..hops import Way
+from ..kernel import hooks
+from ..kernel import records as k
+from ..kernel.paced import HOOKS, PACED
+from ..kernel.senders import as_linux, leap
+from ..kernel.senders.as_linux import records as linux
+from ..scenario.flows import Flows
+from ..scenario.scenario import Scenario, refuse_above
+from .draft import Draft, Memory
 
 #: Recent packets that a receiver remembers: at least, at most, and round trips with full queues.
 _FEWEST, _MOST, _TRIPS = 1 << 8, 1 << 17, 4.0
 
 
-def fill_paced(
-    scenario: Scenario, flows: Any, hops: Any, links: Any, several: dict[int, list[Way]]
-) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-    """Write where each paced flow keeps its state; addresses of the hooks in use (row 0: none), and the states."""
+def fill(draft: Draft) -> None:
+    """Write where each such flow keeps its state; addresses of the hooks in use (row 0: none), and the states."""
     table = [np.zeros((1, len(HOOKS)), np.int64)]
     rows: dict[tuple[str, str], int] = {}
     memory = Memory()
-    i = 0
-    for group in scenario.flows:
+    first = 0
+    for group in draft.scenario.flows:
+        flows = range(first, first + group.count)
+        first += group.count
+        if group.leap:
+            draft.world.update(_addresses("leap", leap))
         if group.as_linux:
-            _fill_linux(scenario, group, flows[i : i + group.count], memory)
+            draft.world.update(_addresses("linux", as_linux))
+            _fill_linux(draft.scenario, group, draft.flows[flows.start : flows.stop], memory)
         if not group.paced:
-            i += group.count
             continue
         key = (group.paced, group.rules)
         file = PACED[group.paced][group.rules]
         if key not in rows:
             rows[key] = len(table)
             table.append(hooks.addresses([file], HOOKS))
-        for _ in range(group.count):
-            flows["paced"][i] = rows[key]
+        for i in flows:
+            draft.flows["paced"][i] = rows[key]
             for where, record in zip(
-                ("paced_state", "paced_lanes", "paced_ring"),
-                _records(file, group, flows[i], hops, links, several.get(i, [])),
-                strict=True,
+                ("paced_state", "paced_lanes", "paced_ring"), _records(file, group, draft, i), strict=True
             ):
-                flows[where][i] = memory.append(record)
+                draft.flows[where][i] = memory.append(record)
                 memory.check("receivers", "lower flows.count or the buffers")
-            i += 1
-    return np.concatenate(table), memory.array()
+    draft.arrays.update({"paced_hooks": np.concatenate(table), "paced_state": memory.array()})
+
+
+def _addresses(name: str, file: Any) -> dict[str, int]:
+    """Fields of the run's record with the addresses of a file's hooks."""
+    return {f"{name}_{hook}": hooks.kept(getattr(file, hook), shape) for hook, shape in file.HOOKS.items()}
 
 
 def _fill_linux(scenario: Scenario, group: Flows, flows: Any, memory: Memory) -> None:
@@ -68,8 +72,9 @@ def _fill_linux(scenario: Scenario, group: Flows, flows: Any, memory: Memory) ->
     flows["n_ring"] = scenario.ring
 
 
-def _records(file: Any, group: Any, flow: Any, hops: Any, links: Any, ways: list[Way]) -> tuple[Any, Any, Any]:
-    """State, lanes and ring of one flow."""
+def _records(file: Any, group: Any, draft: Draft, i: int) -> tuple[Any, Any, Any]:
+    """State, lanes and ring of flow `i`."""
+    flow, ways = draft.flows[i], draft.routes.get(i, [])
     values = group.sender_parameters()
     state = k.zeroed(1, file.STATE)
     for name, value in values.items():
@@ -81,7 +86,7 @@ def _records(file: Any, group: Any, flow: Any, hops: Any, links: Any, ways: list
     file.prepare(state[0], lanes, values, group)
     size = 0
     if hasattr(file, "RING"):
-        size = file.remembered(group) if hasattr(file, "remembered") else _remembered(flow, hops, links)
+        size = file.remembered(group) if hasattr(file, "remembered") else _remembered(flow, draft.hops, draft.links)
     ring = k.zeroed(size, getattr(file, "RING", file.LANE))
     flow["n_lanes"], flow["n_ring"] = len(lanes), len(ring)
     return state, lanes, ring

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from .hops import on_clock
-from .kernel import changes, hooks, loss_models
-from .kernel import records as k
-from .kernel.streams import first_draw, stream
-from .memory import Memory
-from .scenario.link import Link
-from .scenario.losses import read_loss
-from .scenario.scenario import Scenario, refuse_above
+from ..hops import on_clock
+from ..kernel import changes, hooks, loss_models
+from ..kernel import records as k
+from ..kernel.streams import first_draw, stream
+from ..scenario.link import Link
+from ..scenario.losses import read_loss
+from ..scenario.scenario import Scenario, refuse_above
+from .draft import Draft
 
 
-def fill_ways(scenario: Scenario, seed: int, links: Any, memory: Memory) -> None:
-    """Append to `memory` the records of links that lose in bursts, or change, and write where they are."""
-    if not any(way.changes or (way.loses and not way.loses_alike) for way in scenario.ways):
-        return
-    word = int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0])
+def fill(draft: Draft) -> None:
+    """Append to the memory the records of links that lose in bursts, or change, and write where they are."""
+    scenario, links, memory, word = draft.scenario, draft.links, draft.memory, draft.word
     tables: dict[Any, int] = {}  # both directions of a link have one
     for i, way in enumerate(scenario.ways):
         if way.loses and not way.loses_alike:

@@ -3,34 +3,22 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .kernel import hooks
-from .kernel import records as k
-from .kernel import users as kernel
-from .kernel.streams import stream
-from .scenario.scenario import Scenario
+from ..kernel import hooks
+from ..kernel import records as k
+from ..kernel import users as kernel
+from ..kernel.streams import stream
+from ..scenario.scenario import Scenario
+from .draft import Draft
 
 
-@dataclass(frozen=True, eq=False)
-class Webs:
-    """Records of flows that begin again and of their users, and addresses of the hooks; one empty record without."""
-
-    any: bool
-    webs: Any
-    users: Any
-    hooks: tuple[int, ...]
-
-
-def fill_users(scenario: Scenario, seed: int, flows: Any) -> Webs:
-    """Write what flows of users draw."""
-    if not any(group.has_users for group in scenario.flows):
-        return Webs(False, k.zeroed(1, k.WEB), k.zeroed(1, k.USER), (0,) * len(kernel.HOOKS))
-    word = int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0])
+def fill(draft: Draft) -> None:
+    """Write what flows of users draw, and the addresses of the hooks."""
+    scenario, flows = draft.scenario, draft.flows
     webs = k.zeroed(scenario.count, k.WEB)
     webs["think"], webs["user"] = -1.0, -1
     first = users = 0
@@ -43,11 +31,18 @@ def fill_users(scenario: Scenario, seed: int, flows: Any) -> Webs:
             webs["think"][part], webs["fixed"][part] = group.think, group.think_law == "fixed"
             webs["objects"][part], webs["tail"][part] = group.segments, group.segments_shape or 0.0
         for i in range(first, first + group.count):
-            webs["think_key"][i], webs["size_key"][i] = (stream(word, p, i) for p in (k.THINKING, k.SIZES))
+            webs["think_key"][i], webs["size_key"][i] = (stream(draft.word, p, i) for p in (k.THINKING, k.SIZES))
         first += group.count
     webs["segments"] = np.where(flows["limit"] < k.UNLIMITED, flows["limit"] - flows["handshake"], 0)
-    addresses = (hooks.kept(getattr(kernel, name), shape) for name, shape in kernel.HOOKS.items())
-    return Webs(True, webs, k.zeroed(users, k.USER), tuple(addresses))
+    draft.arrays.update(
+        {
+            "webs": webs,
+            "users": k.zeroed(users, k.USER),
+            "connections": np.zeros((max(64, scenario.count), k.CONNECTION)),
+        }
+    )
+    draft.world.update({name: hooks.kept(getattr(kernel, name), shape) for name, shape in kernel.HOOKS.items()})
+    draft.world["connecting"] = True
 
 
 def of_users(scenario: Scenario, run: Any) -> dict[str, Any]:

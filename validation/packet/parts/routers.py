@@ -6,35 +6,33 @@ from typing import Any
 
 import numpy as np
 
-from .kernel import hooks
-from .kernel import records as k
-from .kernel.parameters import read_parameters
-from .kernel.routers import HOOKS, ROUTERS
-from .memory import Memory
-from .scenario.scenario import Scenario
+from ..kernel import hooks
+from ..kernel import records as k
+from ..kernel.parameters import read_parameters
+from ..kernel.routers import HOOKS, ROUTERS
+from ..scenario.scenario import Scenario
+from .draft import Draft
 
 
-def fill_routers(scenario: Scenario, flows: Any, hops: Any, links: Any, memory: Memory) -> int:
-    """Append the routers' records to `memory`; the address of what senders write for routers (0: nothing)."""
-    on_send = 0
+def fill(draft: Draft) -> None:
+    """Append the routers' records to the memory; the address of what senders write for routers."""
+    scenario, links, memory = draft.scenario, draft.links, draft.memory
+    draft.arrays["headers"] = np.zeros((0, 2))
     index = {way.name: i for i, way in enumerate(scenario.ways)}
     for i, way in enumerate(scenario.ways):
         if way.router == "none":
             continue
         file = ROUTERS[way.router]
         address = dict(zip(HOOKS, hooks.addresses([file], HOOKS)[0], strict=True))
-        on_send = int(address["on_send"])
+        draft.world["routing"] = address["on_send"]
         links["on_data"][i], links["on_interval"][i] = address["on_data"], address["on_interval"]
         other = index.get(f"{way.target}->{way.source}")
         if other is not None:
             links["on_ack"][other], links["answers"][other] = address["on_ack"], i
-        for where, record in zip(
-            ("router", "router_groups", "router_members"), _records(file, scenario, way, _size(flows, hops, i)),
-            strict=True,
-        ):  # fmt: skip
+        records = _records(file, scenario, way, _size(draft.flows, draft.hops, i))
+        for where, record in zip(("router", "router_groups", "router_members"), records, strict=True):
             links[where][i] = memory.append(record)
         memory.check("tables of routers", "lower flows.count or take fewer links.router")
-    return on_send
 
 
 def _records(file: Any, scenario: Scenario, way: Any, size: int) -> tuple[Any, Any, Any]:
