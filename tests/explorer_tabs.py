@@ -11,8 +11,8 @@ from typing import Any
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
 
-#: The browser waits as long for a picture [ms]; machines may be busy.
-PATIENCE = 60_000
+#: The browser waits as long for a picture [ms]; a busy machine may have to compile the simulator first.
+PATIENCE = 180_000
 
 
 def get(address: str, host: str = "") -> tuple[int, bytes]:

@@ -31,7 +31,7 @@ PACKETS = next(c.id for c in ledger.claims().values() if c.figure and figures()[
 @pytest.fixture
 def tab(tab: Page) -> Page:
     """A tab that waits while a fresh machine compiles."""
-    tab.set_default_timeout(5 * PATIENCE)
+    tab.set_default_timeout(2 * PATIENCE)
     return tab
 
 

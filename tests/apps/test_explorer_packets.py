@@ -67,7 +67,7 @@ def waited(page: Page, state: str) -> None:
         "(state) => { const sides = [...document.querySelectorAll('.side')]; "
         "return sides.length && sides.every((side) => side.dataset.state === state); }",
         arg=state,
-        timeout=10 * PATIENCE,
+        timeout=4 * PATIENCE,
     )
 
 

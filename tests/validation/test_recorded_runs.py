@@ -59,6 +59,11 @@ def cases() -> dict[str, dict[str, Any]]:
             if control == "dctcp":
                 flow, link = flow | {"ecn": True}, {"queue": "step"}
             runs[f"control {control}, {rules}"] = run_of(flow, link)
+            flow |= {"count": 2, "rtt": [0.04, 0.09], "window_limit": 3000}
+            fast = {"rate": 1e8, "buffer": 400, "loss": 2e-5} | link
+            runs[f"control {control}, {rules}, fast"] = run_of(
+                flow | {"count": 2, "rtt": [0.04, 0.09], "window_limit": 3000}, fast
+            )
         for sender in sorted({name for name, books in PACED.items() if rules in books} & {"tfrc"}):
             runs[f"{sender}, {rules}"] = run_of({"sender": sender, "rules": rules})
         for acks in ("immediate", "duplicated", "duplicated_delayed"):
@@ -66,9 +71,15 @@ def cases() -> dict[str, dict[str, Any]]:
             runs[f"mtcp {acks}, {rules}"] = network(flow, {"loss": 0.01, "ack_loss": 0.02})
         more = {"delayed_ack": 0.1, "timestamps": True, "segments": 60, "segments_shape": 1.5, "think": 0.3, "pool": 2}
         runs[f"users, {rules}"] = run_of({"sender": "newreno", "rules": rules} | more)
+    more = {"count": 30, "segments": 5, "think": 1.0, "pool": 3}
+    runs["users, long hangs"] = run_of({"sender": "sack"} | more, {"rate": 1e5, "buffer": 8}, duration=200.0)
     for sender in ("newreno", "sack"):
         runs[f"{sender}, linux"] = run_of({"sender": sender, "rules": "linux", "control": "cubic"})
     for queue, file in DISCIPLINES.items():
+        sizes = [
+            {"count": 3, "rtt": 0.05, "packet_size": size, "priority": int(size > 999)} for size in (300, 1000, 1500)
+        ]
+        runs[f"queue {queue}, sizes"] = run_of({}, {"queue": queue}) | {"flows": sizes}
         for ecn in (False, True):
             name = f"queue {queue}{', ECN' if ecn else ''}"
             runs[name] = run_of({"sender": "sack", "rules": "rfc", "ecn": ecn}, {"queue": queue})
@@ -99,7 +110,14 @@ def numbers(result: xr.Dataset) -> dict[str, float]:
     """Sums of what was counted and measured, to six digits."""
     found = {}
     for name, values in result.data_vars.items():
-        if values.dtype.kind in "iuf" and set(values.dims) <= {"flow", "link", "route", "connection", "user"}:
+        if values.dtype.kind in "iuf" and set(values.dims) <= {
+            "flow",
+            "link",
+            "route",
+            "connection",
+            "user",
+            "hang_length",
+        }:
             total = float(np.nansum(values.values.astype(float)))
             found[str(name)] = float(f"{total:.6g}")
     return found
