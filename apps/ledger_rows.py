@@ -6,14 +6,17 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from tcpdynamics.paper_figures import deciding, experiments, ledger, rules
-from tcpdynamics.paper_figures.ledger import Claim, Summary
+from tcpdynamics.paper_figures import deciding, experiments, ledger, rules, statements
+from tcpdynamics.paper_figures.ledger import Claim
+from tcpdynamics.paper_figures.statements import Outcome, Summary
 from tcpdynamics.progress import tracked
 
 #: Columns of numbers, in order, and their heads.
 COLUMNS = {"published": "published", "model": "model", "packets": "packets", "ns2": "ns-2", "linux": "Linux"}
 #: Where a claim has no number of a kind.
 NONE = "\N{EM DASH}"
+#: The verdict of what has none yet.
+NOT_YET = "not decided yet"
 
 
 def row(claim: Claim, decision: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -32,7 +35,7 @@ def row(claim: Claim, decision: Mapping[str, Any] | None) -> dict[str, Any]:
     ('0.993', 'not decided yet', 'tcpdynamics figures leap.table1.reno.2_50 --decide')
     """
     came = decision or {}
-    verdict = str(came.get("verdict", "not decided yet"))
+    verdict = str(came.get("verdict", NOT_YET))
     recorded = str(ledger.recorded()["rows"].get(claim.id, {}).get("verdict"))
     # A reason says why a claim fails in the record; where it holds, then or now, there is nothing to explain.
     fails = rules.HOLDS not in (verdict, recorded)
@@ -41,6 +44,7 @@ def row(claim: Claim, decision: Mapping[str, Any] | None) -> dict[str, Any]:
     return {
         "id": claim.id,
         "paper": claim.paper,
+        "statement": claim.statement,
         "place": claim.place,
         "quantity": claim.quantity + (f" [{claim.unit}]" if claim.unit not in ("", "1") else ""),
         "published": claim.published_text,
@@ -126,16 +130,19 @@ def rule_in_words(claim: Claim) -> str:
 
 
 def tables(record: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
-    """A table for each paper: its title with a mark, counts, rows with what failed on top, and what we had wrong."""
+    """A table for each paper: its title and marks, its statements, the rows of their cells, and what we had wrong."""
     came = ledger.recorded() if record is None else record
     out = []
-    for name, summary in ledger.summaries(came["rows"]).items():
+    for name, summary in statements.summaries(came["rows"]).items():
         claims = ledger.claims(name)
         out.append(
             {
                 "id": name,
-                "mark": summary.mark,
                 "title": summary.paper.title,
+                "says": summary.paper.says,
+                "marks": summary.marks_in_words,
+                "readings": summary.readings_in_words,
+                "statements": [statement(one) for one in summary.in_order],
                 "cite": summary.paper.cite,
                 "counts": _counts(summary),
                 "rows": [row(claims[claim], came["rows"].get(claim)) for claim in summary.order],
@@ -145,11 +152,24 @@ def tables(record: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
     return out
 
 
+def statement(came: Outcome) -> dict[str, Any]:
+    """A statement with what came out, in words.
+
+    >>> statement(statements.outcome(ledger.ledger().statements["leap.mechanism"], {}))["verdict"]
+    'not decided yet'
+    """
+    return {
+        "id": came.statement.id, "says": came.statement.says, "weight": came.statement.weight,
+        "kind": came.statement.kind, "verdict": came.verdict or NOT_YET, "condition": came.condition,
+        "missing": came.statement.missing, "cells": list(came.statement.cells),
+    }  # fmt: skip
+
+
 def _counts(summary: Summary) -> str:
-    decided = [v for v in summary.verdicts.values() if v]
-    missing = len(summary.verdicts) - len(decided)
-    words = ledger.in_words(decided) or "none decided"
-    return f"{len(summary.verdicts)} claims: {words}" + (f", {missing} not decided yet" if missing else "")
+    decided = [one.verdict for one in summary.outcomes if one.verdict]
+    missing = len(summary.outcomes) - len(decided)
+    words = statements.in_words(decided) or "none decided"
+    return f"{len(summary.outcomes)} statements: {words}" + (f", {missing} {NOT_YET}" if missing else "")
 
 
 def in_packets(name: str, setting: str) -> list[dict[str, Any]]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tcpdynamics.errors import OutputError
-from tcpdynamics.paper_figures import experiments, ledger
+from tcpdynamics.paper_figures import experiments, ledger, statements
 from tcpdynamics.paper_figures.curves import Curve, Curves
 from tcpdynamics.paper_figures.registry import PaperFigure, figures
 from tcpdynamics.paper_figures.whole import Whole
@@ -263,7 +263,7 @@ def write_ledger(
     text = template.render(
         papers=ledger_rows.tables(document), columns=ledger_rows.COLUMNS, made=document["made"], look_css=look,
         drawn=set(drawn), start=files.page_start(holds), standalone=True, committed=ledger.ledger().committed,
-        marks=ledger.MARKS,
+        marks=statements.MARKS, history=ledger.HISTORY,
     )  # fmt: skip
     files.write_text(folder / "index.html", text)
     wrote(folder / "index.html")

@@ -1,8 +1,8 @@
 """The ledger: what the papers state, claim by claim, and the rule that decides each; read from `claims.toml`.
 
-The file holds facts and rules only, fixed before anything was run by them: `committed` names the commit, and `sealed`
-is a digest of all that decides, so that no rule changes quietly. What came out stands in `recorded.json`; reasons for
-what does not hold in `reasons.toml`.
+The file holds facts and rules only. `committed` names the commit that they are compared with, and `sealed` is a digest
+of all that decides, so that no rule changes quietly. What came out stands in `recorded.json`; reasons for what does not
+hold in `reasons.toml`.
 """
 
 from __future__ import annotations
@@ -10,23 +10,32 @@ from __future__ import annotations
 import fnmatch
 import functools
 import hashlib
+import itertools
 import json
+import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from importlib import resources
 from typing import Any
 
 from tcpdynamics.errors import DomainError, shown, suggestion
 
-from .rules import BOUNDS, CONDITIONS, EXACT, FAILS, HOLDS, OPEN, RULES, VERDICTS, Range
+from .rules import BOUNDS, EXACT, RULES, Range
 
 #: Who decides a claim.
 PACKETS, MODEL = "packets", "model"
 #: How the measure of a case and that of the case it is compared with make one number.
 FORMS = ("ratio", "difference")
+#: How much a statement weighs, and what kind of statement it is.
+WEIGHTS = ("central", "supporting", "arithmetic")
+KINDS = ("derivation", "direction", "number")
+#: Keys of a statement; the others are facts that its cells share.
+_STATED = ("id", "says", "weight", "kind", "missing")
+#: Facts in which "{axis}" stands for a label.
+_TEMPLATES = ("id", "quantity", "case", "compared_with", "arguments")
 #: Fields that decide, and are sealed.
-_DECIDES = (
+DECIDES = (
     "published", "rounding", "runs", "decided_by", "experiment", "value", "case", "compared_with", "form", "arguments",
     "finding", "rule", "tolerance", "widest",
 )  # fmt: skip
@@ -38,11 +47,12 @@ class LedgerError(DomainError):
 
 @dataclass(frozen=True)
 class Claim:
-    """One published value or inequality, and how it is decided.
+    """One published value or inequality: a cell of a statement, and how it is decided.
 
     Attributes
     ----------
     id : str            Paper and a name, such as "leap.table1.reno.2_50".
+    statement : str     The statement that it is a cell of.
     place : str         Table, figure, section or equation.
     quantity : str      What the number is, in our words.
     published : float or mapping   The value, or bounds among "least", "most", "above", "below".
@@ -63,13 +73,14 @@ class Claim:
     """
 
     id: str
+    statement: str
     place: str
     quantity: str
     published: float | Mapping[str, float]
-    unit: str
     decided_by: str
     rule: str
     value: str
+    unit: str = "1"
     experiment: str = ""
     case: Mapping[str, str] = field(default_factory=dict)
     compared_with: Mapping[str, str] = field(default_factory=dict)
@@ -139,23 +150,62 @@ class Claim:
 
     def deciding(self) -> dict[str, Any]:
         """All that decides it."""
-        return {name: getattr(self, name) for name in _DECIDES}
+        return {name: getattr(self, name) for name in DECIDES}
 
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper: how pages call it, and how it is cited."""
+    """A paper: how pages call it, what it says in a sentence, and how it is cited."""
 
     name: str
     title: str
+    says: str
     cite: str
 
 
 @dataclass(frozen=True)
+class Statement:
+    """A sentence, table or figure of a paper, and the cells that decide it.
+
+    Attributes
+    ----------
+    id : str            Paper and a name, such as "leap.no_duplicates".
+    says : str          What the paper states, in our words.
+    weight : str        One of `WEIGHTS`: "arithmetic" follows from the setting and counts for no mark.
+    kind : str          One of `KINDS`, each with a mark of its own.
+    cells : tuple of str   Claims, by id.
+    missing : str       What the paper does not print, and what a verdict hangs on.
+    """
+
+    id: str
+    says: str
+    weight: str
+    kind: str
+    cells: tuple[str, ...]
+    missing: str = ""
+
+    def __post_init__(self) -> None:
+        for key, known in (("weight", WEIGHTS), ("kind", KINDS)):
+            if getattr(self, key) not in known:
+                raise LedgerError(
+                    f"statement {shown(self.id)}: {key} must be one of {', '.join(known)}, "
+                    f"got {shown(getattr(self, key))}"
+                )
+        if not self.cells:
+            raise LedgerError(f"statement {shown(self.id)}: cells must have a row at least")
+
+    @property
+    def paper(self) -> str:
+        """The folder of the paper."""
+        return self.id.partition(".")[0]
+
+
+@dataclass(frozen=True)
 class Ledger:
-    """The file, read: papers, claims, the commit that fixed the rules, and the digest of all that decides."""
+    """The file, read: papers, statements, claims, the commit that fixed the rules, the digest of all that decides."""
 
     papers: Mapping[str, Paper]
+    statements: Mapping[str, Statement]
     claims: Mapping[str, Claim]
     committed: str
     sealed: str
@@ -175,30 +225,80 @@ def ledger() -> Ledger:
 
 
 def read_ledger(table: Mapping[str, Any]) -> Ledger:
-    """A ledger from the table of a file: `[ledger]`, `[papers.NAME]`, and `[[groups]]` of claims with shared facts."""
+    """A ledger from the table of a file: `[ledger]`, `[papers.NAME]`, and `[[statements]]` with their cells."""
     papers = {name: Paper(name, **facts) for name, facts in table["papers"].items()}
     claims: dict[str, Claim] = {}
-    keys = {f.name for f in fields(Claim)}
-    for group in table["groups"]:
-        shared = {k: v for k, v in group.items() if k not in ("paper", "claims")}
-        if group["paper"] not in papers:
-            raise LedgerError(f"group at {shown(group.get('place'))}: paper {shown(group['paper'])} is not known")
-        for claim_facts in group["claims"]:
-            facts = shared | claim_facts
-            for name in ("case", "compared_with", "arguments"):  # what a group has in common stays
-                if name in shared and name in claim_facts:
-                    facts[name] = shared[name] | claim_facts[name]
-            name = f"{group['paper']}.{claim_facts.get('id')}"
-            for key in facts.keys() - keys:
-                raise LedgerError(f"claim {shown(name)}: key {shown(key)} is not known{suggestion(key, tuple(keys))}")
-            missing = [k for k in ("id", "place", "quantity", "published", "unit", "rule", "value") if k not in facts]
-            if missing:
-                raise LedgerError(f"claim {shown(name)}: {', '.join(missing)} missing")
-            if name in claims:
-                raise LedgerError(f"claim {shown(name)} is there twice")
-            claims[name] = Claim(**(facts | {"id": name}))
+    statements: dict[str, Statement] = {}
+    for given in table["statements"]:
+        shared = {key: fact for key, fact in given.items() if key not in (*_STATED, "cells")}
+        stated = {key: given[key] for key in _STATED if key in given}
+        if missing := [key for key in ("id", "says", "weight", "kind") if key not in stated]:
+            raise LedgerError(f"statement {shown(stated.get('id'))}: {', '.join(missing)} missing")
+        paper = stated["id"].partition(".")[0]
+        if paper not in papers:
+            raise LedgerError(f"statement {shown(stated['id'])}: paper {shown(paper)} is not known")
+        if stated["id"] in statements:
+            raise LedgerError(f"statement {shown(stated['id'])} is there twice")
+        rows = [row for cell in given["cells"] for row in _expanded(cell, shared)]
+        for facts in rows:
+            claim = _claim(paper, stated["id"], facts)
+            if claim.id in claims:
+                raise LedgerError(f"claim {shown(claim.id)} is there twice")
+            claims[claim.id] = claim
+        cells = tuple(f"{paper}.{facts['id']}" for facts in rows)
+        statements[stated["id"]] = Statement(**stated, cells=cells)
     top = table["ledger"]
-    return Ledger(papers, claims, top["committed"], top["sealed"])
+    return Ledger(papers, statements, claims, top["committed"], top["sealed"])
+
+
+def _claim(paper: str, statement: str, facts: Mapping[str, Any]) -> Claim:
+    """A cell with all its facts. Raises LedgerError by the name of the claim."""
+    name = f"{paper}.{facts.get('id')}"
+    keys = tuple(f.name for f in fields(Claim) if f.name != "statement")
+    for key in facts.keys() - set(keys):
+        raise LedgerError(f"claim {shown(name)}: key {shown(key)} is not known{suggestion(key, keys)}")
+    missing = [k for k in ("id", "place", "quantity", "published", "rule", "value") if k not in facts]
+    if missing:
+        raise LedgerError(f"claim {shown(name)}: {', '.join(missing)} missing")
+    by = MODEL if facts["rule"] == EXACT else PACKETS
+    return Claim(**({"decided_by": by} | dict(facts) | {"id": name, "statement": statement}))
+
+
+def _expanded(cell: Mapping[str, Any], shared: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The claims of a row of `cells`: one, or with `each` one for each combination of its labels.
+
+    Texts of the row name a label as "{axis}"; in the id it is written in lower case, with "_" for other signs.
+    `printed` lists the published numbers in the order of the combinations.
+
+    >>> row = {"id": "table1.{sender}", "each": {"sender": ["Reno", "T-REFWA"]}, "printed": [0.7, 0.9]}
+    >>> [(one["id"], one["published"]) for one in _expanded(row, {"quantity": "share: {sender}"})]
+    [('table1.reno', 0.7), ('table1.t_refwa', 0.9)]
+    """
+    facts = dict(shared) | dict(cell)
+    for name in ("case", "compared_with", "arguments"):  # what a statement has in common stays
+        if name in shared and name in cell:
+            facts[name] = shared[name] | cell[name]
+    each, printed = facts.pop("each", {}), facts.pop("printed", None)
+    combinations = [dict(zip(each, labels, strict=True)) for labels in itertools.product(*each.values())]
+    if printed is not None and len(printed) != len(combinations):
+        raise LedgerError(f"claim {shown(cell.get('id'))}: printed has {len(printed)} of {len(combinations)} numbers")
+    for place, labels in enumerate(combinations):
+        names = {axis: re.sub(r"[^a-z0-9]+", "_", label.lower()) for axis, label in labels.items()}
+        one = {
+            key: _filled(fact, names if key == "id" else labels) if key in _TEMPLATES else fact
+            for key, fact in facts.items()
+        }
+        yield one if printed is None else one | {"published": printed[place]}
+
+
+def _filled(fact: Any, labels: Mapping[str, str]) -> Any:
+    """A text, or the texts of a table, with "{axis}" replaced by the axis's label."""
+    if isinstance(fact, Mapping):
+        return {key: _filled(text, labels) for key, text in fact.items()}
+    if isinstance(fact, str):
+        for axis, label in labels.items():
+            fact = fact.replace(f"{{{axis}}}", label)
+    return fact
 
 
 def claims(paper: str = "") -> dict[str, Claim]:
@@ -272,88 +372,13 @@ def digest(rows: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(rows, sort_keys=True).encode()).hexdigest()
 
 
-def counts(verdicts: Iterable[str]) -> dict[str, int]:
-    """How many claims have which verdict, in the order of `VERDICTS`; verdicts without a claim are left out.
-
-    >>> counts(["holds", "cannot be decided", "holds"])
-    {'holds': 2, 'cannot be decided': 1}
-    """
-    every = list(verdicts)
-    return {v: every.count(v) for v in VERDICTS if v in every}
-
-
-def in_words(verdicts: Iterable[str]) -> str:
-    """`counts` as a sentence's part.
-
-    >>> in_words(["holds", "holds"])
-    '2 hold'
-    """
-    several = {"holds": "hold", "holds with conditions": "hold with conditions", "does not hold": "do not hold"}
-    return ", ".join(f"{n} {several.get(v, v) if n > 1 else v}" for v, n in counts(verdicts).items())
-
-
-#: A paper is reproduced if so many of its claims hold, with or without conditions; else it is not. The number was fixed
-#: before any claim was decided.
-REPRODUCED = 0.75
-
-
-@dataclass(frozen=True)
-class Summary:
-    """What came out for a paper.
-
-    Attributes
-    ----------
-    paper : Paper
-    mark : str          "[Re]", "[not Re]" or "[undecided]", in the manner of replication journals.
-    verdicts : mapping  Claim -> verdict.
-    """
-
-    paper: Paper
-    mark: str
-    verdicts: Mapping[str, str]
-
-    @property
-    def title(self) -> str:
-        """The paper's title with its mark before it."""
-        return f"{self.mark} {self.paper.title}"
-
-    @property
-    def order(self) -> list[str]:
-        """Claims, what failed on top."""
-        rank = [FAILS, CONDITIONS, OPEN, HOLDS, ""]
-        return sorted(self.verdicts, key=lambda name: rank.index(self.verdicts[name]))
-
-
-def mark(verdicts: Iterable[str]) -> str:
-    """The mark of a paper: undecided where most of its claims are.
-
-    >>> mark(["holds", "holds", "holds with conditions", "does not hold"]), mark(["holds", "", ""])
-    ('[Re]', '[undecided]')
-    """
-    every = list(verdicts)
-    confirmed, failed = (sum(v in words for v in every) for words in ((HOLDS, CONDITIONS), (FAILS,)))
-    if 2 * (confirmed + failed) < len(every) or not every:
-        return "[undecided]"
-    return "[Re]" if confirmed >= REPRODUCED * len(every) else "[not Re]"
-
-
-#: What `mark` computes, in the words that stand wherever a mark does.
-MARKS = (
-    "[undecided]: fewer than half of a paper's claims are decided. "
-    f"[Re]: of all its claims, the undecided ones included, at least {REPRODUCED:.0%} hold, with or without "
-    "conditions. "
-    "[not Re]: fewer hold; an undecided claim counts against the mark, though it did not fail."
-).replace("%", " %")
-
-
-def summaries(rows: Mapping[str, Mapping[str, Any]] | None = None) -> dict[str, Summary]:
-    """Summaries by paper, from decisions as JSON has them; by default from those recorded."""
-    rows = recorded()["rows"] if rows is None else rows
-    out = {}
-    for name, paper in ledger().papers.items():
-        verdicts = {c: str(rows.get(c, {}).get("verdict", "")) for c in claims(name)}
-        out[name] = Summary(paper, mark(verdicts.values()), verdicts)
-    return out
+#: How the rules and the record came about, as the history of the repository shows it; said wherever verdicts are shown.
+HISTORY = (
+    "Rules and first results came in one commit (ec8c3e0), so the repository does not show that the rules came first; "
+    "no rule of a cell has changed since. Three rules above the cells were changed after results were known: 709e601 "
+    "(readings on both sides of a number decide nothing; a mark counts all claims) and, on 2026-11-27, marks of "
+    "statements instead of cells."
+)
 
 
 @functools.cache

@@ -1,6 +1,6 @@
 """Rules of decision: from a published value or inequality and what was measured to a verdict.
 
-A rule is fixed before anything is run by it. There are three:
+There are three:
 
 exact           a model's number: it lies in the published range, or it does not
 mean            the mean of replications: its 95 % interval lies in the published range, or beyond it, or reaches both

@@ -193,10 +193,10 @@ def _all(output: Path | None, quick: bool, judges: tuple[str, ...], processes: i
             progress=lambda name, share: at(name, 0.9 * share),
         )  # fmt: skip
         write_all(output, ledger_run, quick, progress=lambda name, share: at(name, 0.9 + 0.1 * share))
-    from tcpdynamics.paper_figures.ledger import MARKS, in_words, summaries
+    from tcpdynamics.paper_figures.statements import MARKS, summaries
 
     for summary in summaries(ledger_run.document()["rows"]).values():
-        click.echo(f"{summary.title}: {in_words(summary.verdicts.values())}")
+        click.echo(f"{summary.paper.title}: {summary.marks_in_words}")
     click.echo(MARKS)
     click.echo(f"wrote {output}: open {output / 'index.html'}")
 
@@ -217,8 +217,8 @@ def _decide(name: str, quick: bool, as_json: bool) -> None:
     click.echo("\n".join(lines_of(ledger_rows.row(claim, came))))
 
 
-def lines_of(row: dict[str, Any]) -> list[str]:
-    """A row of the ledger for a terminal."""
+def lines_of(row: dict[str, Any], width: int = 110) -> list[str]:
+    """A row of the ledger for a terminal of so many columns."""
     import textwrap
 
     texts = {
@@ -232,9 +232,10 @@ def lines_of(row: dict[str, Any]) -> list[str]:
     lines = [row["id"]]
     for word, text in texts.items():
         if text and text != "\N{EM DASH}":
-            lines += textwrap.wrap(text, 110, initial_indent=f"  {word:12}", subsequent_indent=" " * 14)
+            lines += textwrap.wrap(text, width, initial_indent=f"  {word:12}", subsequent_indent=" " * 14)
     for one in row["each_reading"]:
-        lines.append(f"    {one['value']:>10}  {one['verdict']:22} {one['reading']}")
+        first = f"    {one['value']:>10}  {one['verdict']:22} "
+        lines += textwrap.wrap(one["reading"], width, initial_indent=first, subsequent_indent=" " * len(first))
     return lines
 
 

@@ -36,7 +36,7 @@ _drawn: dict[str, Any] = {}
 
 
 def facts(whole: bool = False) -> dict[str, Any]:
-    """The papers and their claims, as recorded, what does not hold on top.
+    """The papers, their statements and the cells of each, as recorded, what does not hold on top.
 
     Parameters
     ----------
@@ -44,12 +44,16 @@ def facts(whole: bool = False) -> dict[str, Any]:
         With all figures that models draw, solved now: twenty seconds, and half a minute more where nothing is compiled.
     """
     known, tables = figures(), ledger_rows.tables()
-    rows = [claim_facts(row) for table in tables for row in table["rows"]]
-    papers = {table["id"]: f"{table['mark']} {table['title']}" for table in tables}
+    statements = [{"paper": table["id"], **one} for table in tables for one in table["statements"]]
+    by_name = {row["id"]: row for table in tables for row in table["rows"]}
+    rows = [claim_facts(by_name[cell]) for one in statements for cell in one["cells"]]
+    papers = {table["id"]: table["title"] for table in tables}
     shown = {row["figure"] for row in rows if row["figure"] and not known[row["figure"]].simulates}
     return {
         "papers": papers,
-        "counts": {table["id"]: table["counts"] for table in tables},
+        "says": {table["id"]: table["says"] for table in tables},
+        "counts": {table["id"]: f"{table['marks']}. {table['counts']}" for table in tables},
+        "statements": statements,
         "ours": {table["id"]: table["ours"] for table in tables},
         "verdicts": VERDICTS,
         "rows": rows,

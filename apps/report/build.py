@@ -19,7 +19,7 @@ import numpy as np
 from tcpdynamics import __version__
 from tcpdynamics.charts.chains import sent_against_loss
 from tcpdynamics.models import SubPacketExact, SubPacketFull
-from tcpdynamics.paper_figures import ledger
+from tcpdynamics.paper_figures import ledger, statements
 from tcpdynamics.paper_figures.sub_packet import figures as paper
 from tcpdynamics.progress import tracked
 from tcpdynamics.solvers import stationary
@@ -128,7 +128,8 @@ def page(quick: bool, tell: Tell, equations: Callable[[], Equations], began: flo
         verdicts=[_verdicts(title, r) for title, r in [("Fig. 9: 1 Mbit/s, 200 ms", result), *others]],
         papers=tables,
         columns=ledger_rows.COLUMNS,
-        marks=ledger.MARKS,
+        marks=statements.MARKS,
+        history=ledger.HISTORY,
         standalone=False,
         recorded=ledger.recorded()["made"],
         summary=_summary(answers, stability_lines, tables),
@@ -336,11 +337,7 @@ def _summary(
 ) -> list[dict[str, str]]:
     """The page in ten lines: what each part says, and where it is."""
     lines = [
-        {
-            "text": f"{table['mark']} {table['title']}: {table['counts']}.",
-            "anchor": f"claims-{table['id']}",
-            "more": "Claims",
-        }
+        {"text": f"{table['title']}: {table['marks']}.", "anchor": f"claims-{table['id']}", "more": "Claims"}
         for table in tables
     ]
     lines += [

@@ -19,8 +19,10 @@ from tcpdynamics.paper_figures import ledger
 from tcpdynamics.paper_figures.registry import figures
 from tcpdynamics.paper_figures.rules import VERDICTS
 
-#: Claims in the order of the page.
-CLAIMS = [row["id"] for table in ledger_rows.tables() for row in table["rows"]]
+TABLES = ledger_rows.tables()
+#: Statements in the order of the page, and their cells.
+STATEMENTS = [one for table in TABLES for one in table["statements"]]
+CLAIMS = [cell for one in STATEMENTS for cell in one["cells"]]
 RECORDED = ledger.recorded()["rows"]
 #: One that a model decides, with a figure that needs no packets.
 QUICK = "sub_packet.eq8.idle_time"
@@ -53,17 +55,21 @@ def rows(tab: Page) -> list[str]:
 def test_all_claims_are_there_at_once_with_what_was_recorded(tab: Page, server: str) -> None:
     tab.goto(f"{server}/claims")
     assert rows(tab) == CLAIMS
-    assert tab.locator(".counted").inner_text().startswith(f"{len(CLAIMS)} of {len(CLAIMS)} claims")
-    shown = tab.locator(".verdict").all_inner_texts()
+    assert tab.locator(".counted").inner_text().startswith(f"{len(CLAIMS)} of {len(CLAIMS)} cells")
+    shown = tab.locator(".claim > summary > .verdict").all_text_contents()
     assert shown == [RECORDED[name]["verdict"] for name in CLAIMS]
+    assert tab.locator(".statement > summary > .published").all_inner_texts() == [one["says"] for one in STATEMENTS]
+    shown = tab.locator(".statement > summary > .verdict").all_inner_texts()
+    assert shown == [one["verdict"] for one in STATEMENTS]
     papers = tab.locator(".papers > li").all_inner_texts()
-    for text, summary in zip(papers, ledger.summaries().values(), strict=True):
-        assert text.startswith(summary.title)
+    for text, table in zip(papers, TABLES, strict=True):
+        assert text.startswith(f"{table['title']} {table['says']} {table['marks']}.")
 
 
 def test_a_row_opens_its_numbers_its_figure_and_its_commands(tab: Page, server: str) -> None:
     tab.goto(f"{server}/claims")
-    tab.locator(f"[id='{QUICK}'] summary").first.click()
+    tab.locator(f"[id='statement-{ledger.get_claim(QUICK).statement}'] > summary").click()
+    tab.locator(f"[id='{QUICK}'] > summary").click()
     tab.wait_for_selector(f"[id='{QUICK}'] .plot .main-svg")
     row = ledger_rows.row(ledger.get_claim(QUICK), RECORDED[QUICK])
     assert row["rule"] in tab.locator(f"[id='{QUICK}'] dl").first.inner_text()
@@ -139,7 +145,7 @@ def test_from_disk_every_verdict_is_there(tab: Page, files: Path) -> None:
     tab.goto(f"{(files / 'claims.html').as_uri()}#verdict=holds&open={QUICK}")
     assert rows(tab) == [name for name in CLAIMS if RECORDED[name]["verdict"] == "holds"]
     tab.locator("#filter-verdict").select_option("all")
-    verdicts = tab.locator(".verdict").all_inner_texts()
+    verdicts = tab.locator(".verdict").all_text_contents()
     colours = tab.locator(".verdict").evaluate_all("(all) => all.map((v) => getComputedStyle(v).backgroundColor)")
     pairs = set(zip(verdicts, colours, strict=True))
     assert {v for v, _ in pairs} <= set(VERDICTS) and len({c for _, c in pairs}) == len(pairs)
@@ -163,11 +169,9 @@ def test_the_page_is_accessible_and_fits(tab: Page, server: str, scheme: Any, wi
 
 
 def test_the_command_lists_and_refuses(answer: Any, refused: Any) -> None:
-    listing = [line.split()[0] for line in answer("claims").splitlines() if line.startswith("  ")]
-    assert listing == CLAIMS
     assert json.loads(answer("claims", QUICK, "--json"))[0]["verdict"] == RECORDED[QUICK]["verdict"]
     papers = json.loads(answer("claims", "sub-packet", "--json"))
-    assert [row["id"] for row in papers] == [name for name in CLAIMS if name.startswith("sub_packet.")]
+    assert [row["id"] for row in papers] == [row["id"] for row in TABLES[0]["rows"]]
     assert "did you mean 'sub_packet.eq8.idle_time'" in refused("claims", "sub_packet.eq8.idle_tim")
     assert "--figures is for --export" in refused("explore", "--figures")
 

@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from tcpdynamics.apps import certificate, ledger_rows, paper_outputs
 from tcpdynamics.apps.command.main import cli
 from tcpdynamics.errors import InputError, OutputError
-from tcpdynamics.paper_figures import ledger
+from tcpdynamics.paper_figures import ledger, statements
 from tcpdynamics.paper_figures.registry import figures
 from tcpdynamics.paper_figures.whole import Whole, decide_all
 
@@ -49,7 +49,7 @@ def whole() -> Whole:
 def test_the_ledger_is_a_page_with_what_failed_on_top(tmp_path: Path, whole: Whole) -> None:
     paper_outputs.write_ledger(tmp_path, whole, ())
     page = (tmp_path / "index.html").read_text()
-    places = [page.index(f'<tr id="{name}">') for name in ledger.summaries(whole.document()["rows"])["mtcp"].order]
+    places = [page.index(f'<tr id="{name}">') for name in statements.summaries(whole.document()["rows"])["mtcp"].order]
     assert places == sorted(places)
     assert json.loads((tmp_path / "ledger.json").read_text()) == json.loads(json.dumps(whole.document()))
 
@@ -59,8 +59,10 @@ def test_a_claim_is_decided_by_the_command(answer: Callable[..., str], refused: 
     assert "verdict     holds" in text and "rule" in text
     document = json.loads(answer("figures", "sub_packet.eq8.idle_time", "--decide", "--json"))
     assert document["verdict"] == "holds" and document["model"]["n"] == 1
-    several = answer("claims", "leap.table1").splitlines()
-    assert sum(line.startswith("leap.table1.") for line in several) == 20  # a figure's claims
+    several = answer("claims", "leap.fig8").splitlines()  # a figure's cells
+    assert sum(line.startswith("leap.") for line in several) == sum(
+        one.figure == "leap.fig8" for one in ledger.claims().values()
+    )
     assert "  scenario    paper_figures/leap/scenarios/star.toml" in several
     assert "there is no claim 'nothing'" in refused("figures", "nothing", "--decide")
     assert "is a claim; add --decide" in refused("figures", "sub_packet.eq8.idle_time")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import subprocess
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ from tcpdynamics.paper_figures.deciding import decide, measured, prediction
 from tcpdynamics.paper_figures.experiments import experiments, run
 from tcpdynamics.paper_figures.ledger import LedgerError, read_ledger
 from tcpdynamics.paper_figures.registry import figures
-from tcpdynamics.paper_figures.rules import CONDITIONS, FAILS, HOLDS, OPEN, RULES, VERDICTS, Interval, Range
+from tcpdynamics.paper_figures.rules import FAILS, HOLDS, OPEN, RULES, VERDICTS, Interval, Range
 from tcpdynamics.paper_figures.whole import Whole, decide_all
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -75,10 +77,22 @@ def test_the_rules_are_those_of_the_commit_that_fixed_them() -> None:
     )
     if done.returncode:
         return  # a source without its history
-    before = read_ledger(tomllib.loads(done.stdout.decode())).claims
+    table = tomllib.loads(done.stdout.decode())
+    before = {name: facts for group in table["groups"] for name, facts in _first_form(group)}
     for name, claim in book.claims.items():
-        same = name in before and before[name].deciding() == claim.deciding()
+        now = json.loads(json.dumps(claim.deciding(), default=dict))
+        same = name in before and before[name] == {key: now[key] for key in before[name]}
         assert same or claim.note, f"{name} differs from commit {book.committed} and has no note"
+
+
+def _first_form(group: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Claims of a group, as the file had them before statements: what decides, where the file says it."""
+    for claim in group["claims"]:
+        facts = group | claim
+        for name in ("case", "compared_with", "arguments"):
+            if name in group and name in claim:
+                facts[name] = group[name] | claim[name]
+        yield f"{group['paper']}.{claim['id']}", {key: facts[key] for key in ledger.DECIDES if key in facts}
 
 
 def test_what_is_recorded_belongs_to_the_claims() -> None:
@@ -178,6 +192,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "key": ({"publishd": 1}, "key 'publishd' is not known (did you mean 'published'?)"),
     "bound": ({"published": {"about": 1}}, "published must be a number, or bounds among least, most, above, below"),
     "model": ({"decided_by": "model"}, "rule must be exact for a model"),
+    "number of numbers": ({"each": {"a": ["x", "y"]}, "printed": [1.0]}, "printed has 1 of 2 numbers"),
     "form": ({"form": "ratio"}, "form must be one of ratio, difference where compared_with is there"),
     "experiment": ({"experiment": ""}, "experiment must be there for packets"),
     "rounding": ({"rounding": -1.0}, "rounding, tolerance >= 0"),
@@ -192,12 +207,34 @@ def test_a_file_that_cannot_be_is_refused_by_claim_and_key(case: str) -> None:
         "decided_by": "packets", "experiment": "leap.star",
     } | changes  # fmt: skip
     table = {
-        "ledger": {"committed": "", "sealed": ""}, "papers": {"leap": {"title": "x", "cite": "x"}},
-        "groups": [{"paper": "leap", "claims": [one]}],
+        "ledger": {"committed": "", "sealed": ""}, "papers": {"leap": {"title": "x", "says": "x", "cite": "x"}},
+        "statements": [{"id": "leap.a", "says": "x", "weight": "central", "kind": "number", "cells": [one]}],
     }  # fmt: skip
     with pytest.raises(LedgerError) as refusal:
         read_ledger(table)
-    assert message in str(refusal.value) and "leap.a.b" in str(refusal.value)
+    assert message in str(refusal.value) and "a.b" in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"weight": "heavy"}, "weight must be one of central, supporting, arithmetic, got 'heavy'"),
+        ({"kind": "table"}, "kind must be one of derivation, direction, number, got 'table'"),
+        ({"cells": []}, "cells must have a row at least"),
+        ({"id": "nobody.a"}, "paper 'nobody' is not known"),
+        ({"says": None}, "says missing"),
+    ],
+)
+def test_a_statement_that_cannot_be_is_refused(changes: dict[str, Any], message: str) -> None:
+    cell = {"id": "b", "place": "x", "quantity": "x", "published": 1.0, "rule": "exact", "value": "x", "finding": "x"}
+    one = {"id": "leap.a", "says": "x", "weight": "central", "kind": "number", "cells": [cell]} | changes
+    table = {
+        "ledger": {"committed": "", "sealed": ""}, "papers": {"leap": {"title": "x", "says": "x", "cite": "x"}},
+        "statements": [{key: fact for key, fact in one.items() if fact is not None}],
+    }  # fmt: skip
+    with pytest.raises(LedgerError) as refusal:
+        read_ledger(table)
+    assert message in str(refusal.value)
 
 
 def test_results_are_the_same_whoever_runs_them_and_resume(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -244,36 +281,3 @@ def test_a_value_is_over_readings_and_replications(tiny: Whole) -> None:
     for claim in ledger.claims().values():
         if claim.experiment:
             assert measured(claim, tiny.results[claim.experiment]).dims == ("reading", "replication")
-
-
-# ---- the mark of a paper ----------------------------------------------------------------------------------------
-
-
-def mark_by_the_sentence(said: str, held: int, failed: int, undecided: int) -> str:
-    """The mark that a reader finds with the printed sentence and the printed counts."""
-    found = re.search(
-        r"\[undecided\]: fewer than half of a paper's claims are decided\. \[Re\]: of all its claims, the undecided "
-        r"ones included, at least (\d+) % hold, with or without conditions\. \[not Re\]: fewer hold",
-        said,
-    )
-    assert found is not None
-    every = held + failed + undecided
-    if held + failed < every / 2:
-        return "[undecided]"
-    return "[Re]" if 100 * held >= int(found[1]) * every else "[not Re]"
-
-
-@given(st.integers(0, 40), st.integers(0, 40), st.integers(0, 40), st.integers(1, 40))
-def test_the_mark_is_that_of_the_printed_sentence(held: int, some: int, failed: int, undecided: int) -> None:
-    verdicts = [HOLDS] * held + [CONDITIONS] * some + [FAILS] * failed + [OPEN] * undecided
-    assert ledger.mark(verdicts) == mark_by_the_sentence(ledger.MARKS, held + some, failed, undecided)
-
-
-def test_printed_marks_follow_from_the_printed_counts() -> None:
-    text = (ROOT / "docs" / "claims.md").read_text()
-    assert ledger.MARKS in text
-    rows = re.findall(r"^\| [^|]+ \| (\[[^]]+\]) \| (\d+) \| (\d+) \| (\d+) \| (\d+) \|$", text, re.M)
-    assert len(rows) == len(ledger.ledger().papers)
-    for printed, *counts in rows:
-        holds, some, fails, undecided = map(int, counts)
-        assert printed == mark_by_the_sentence(text, holds + some, fails, undecided)

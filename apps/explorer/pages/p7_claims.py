@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tcpdynamics.paper_figures.ledger import MARKS
+from tcpdynamics.paper_figures.ledger import HISTORY
+from tcpdynamics.paper_figures.statements import MARKS
 
 from ..claims import AGAIN, WITH_PACKETS, facts
 from ..page import Page
@@ -17,9 +18,10 @@ PAGE = Page(
     facts=facts,
     jobs=(WITH_PACKETS, AGAIN),
     notes=(
-        "A verdict is that of a rule, fixed before anything was run by it; each row has its rule. Where a paper leaves "
-        "something open, every plausible reading is run: holds with conditions means that some readings hold and some "
-        "do not. Cannot be decided: intervals that reach both sides.",
+        "A statement of a paper has cells: numbers and inequalities, each with the rule that decides it. What a paper "
+        "leaves open has readings: holds with conditions means that all cells hold under some of them and not under "
+        "others. Cannot be decided: intervals that reach both sides.",
         MARKS,
+        HISTORY,
     ),
 )

@@ -69,11 +69,7 @@ explorer.page("claims", (() => {
 
     // ---- a row -----------------------------------------------------------------------------------------------
     const items = new Map();
-    const badge = (row) => {
-      const { verdict } = items.get(row.name), word = row.answer ? row.answer.verdict : "not decided yet";
-      verdict.textContent = word;
-      verdict.className = `verdict ${row.answer ? TONES[word] || "" : "open"}`;
-    };
+    const badge = (word) => element("span", { class: `verdict ${TONES[word] || (facts.verdicts.includes(word) ? "" : "open")}` }, word);
     const draw = async (row, box) => {
       if (!row.figure) return;
       const figure = figures[row.figure] ||= await ask(row.figure);
@@ -140,7 +136,7 @@ explorer.page("claims", (() => {
       root.dispatchEvent(new CustomEvent("drawn"));
     };
     for (const row of facts.rows) {
-      const verdict = element("span", { class: "verdict open" }), body = element("div", { class: "claim-body" });
+      const body = element("div", { class: "claim-body" });
       const box = element("details", { class: "claim", id: row.name, ontoggle: () => {
         if (box.open) {
           for (const other of items.values()) if (other.box !== box) other.box.open = false;
@@ -148,11 +144,20 @@ explorer.page("claims", (() => {
           fill(row);
         } else if (state.open === row.name) state.open = "";
         address();
-      } }, element("summary", {}, verdict, element("span", { class: "published" }, row.published),
+      } }, element("summary", {}, badge(row.answer ? row.answer.verdict : "not decided yet"), element("span", { class: "published" }, row.published),
         element("span", { class: "where" }, `${facts.papers[row.paper]}, ${row.where}`)), body);
-      items.set(row.name, { verdict, body, box });
-      badge(row);
+      items.set(row.name, { body, box });
     }
+
+    // ---- a statement: its cells are rows ----------------------------------------------------------------------
+    const statements = facts.statements.map((one) => {
+      const where = [`${facts.papers[one.paper]}; ${one.weight} ${one.kind}; ${one.cells.length} ${one.cells.length === 1 ? "cell" : "cells"}`,
+        ...(one.condition ? [one.condition] : []), ...(one.missing ? [`not printed: ${one.missing}`] : [])];
+      const box = element("details", { class: "statement", id: `statement-${one.id}` }, element("summary", {}, badge(one.verdict),
+        element("span", { class: "published" }, one.says), element("span", { class: "where" }, where.join("; "))),
+        ...one.cells.map((name) => items.get(name).box));
+      return { one, box };
+    });
 
     // ---- filters ---------------------------------------------------------------------------------------------
     const shown = () => facts.rows.filter((row) => (state.paper === ANY || row.paper === state.paper)
@@ -163,9 +168,13 @@ explorer.page("claims", (() => {
     const show = () => {
       const rows = shown(), names = new Set(rows.map((row) => row.name)), open = rows.filter((row) => !row.answer).length;
       for (const [name, { box }] of items) box.hidden = !names.has(name);
+      for (const { one, box } of statements) {
+        box.hidden = !one.cells.some((name) => names.has(name));
+        if (state.words) box.open = !box.hidden;
+      }
       const counts = facts.verdicts.map((v) => [rows.filter((row) => row.answer && row.answer.verdict === v).length, v]).filter(([n]) => n);
       if (open) counts.push([open, "not decided yet"]);
-      counted.textContent = `${rows.length} of ${facts.rows.length} claims${counts.length ? `: ${counts.map(([n, v]) => `${n} ${v}`).join(", ")}` : ""}.`;
+      counted.textContent = `${rows.length} of ${facts.rows.length} cells${counts.length ? `: ${counts.map(([n, v]) => `${n} ${v}`).join(", ")}` : ""}.`;
     };
     const filter = (name, label, choices) => {
       const list = element("select", { id: `filter-${name}`, onchange: () => { state[name] = list.value; changed(); } },
@@ -178,18 +187,19 @@ explorer.page("claims", (() => {
       address();
     };
     const said = element("p", { class: "complaint", role: "status" }, complaints.join(". "));
-    const list = element("div", { class: "claims" }, ...Array.from(items.values(), ({ box }) => box));
+    const list = element("div", { class: "claims" }, ...statements.map(({ box }) => box));
     root.replaceChildren(
       element("h1", {}, spec.title), element("p", { class: "question" }, spec.question), said,
-      element("ul", { class: "papers" }, ...Object.entries(facts.papers).map(([name, title]) => element("li", {}, element("strong", {}, title), `: ${facts.counts[name]}`,
+      element("ul", { class: "papers" }, ...Object.entries(facts.papers).map(([name, title]) => element("li", {}, element("strong", {}, title), ` ${facts.says[name]} ${facts.counts[name]}.`,
         ...(facts.ours[name].length ? [element("ul", {}, ...facts.ours[name].map((one) => element("li", {}, `We had wrong: ${one.said} ${one.true}`)))] : [])))),
       element("form", { class: "controls", "aria-label": "Filters", onsubmit: (event) => event.preventDefault() },
         filter("paper", "paper", [[ANY, "all papers"], ...Object.entries(facts.papers)]),
-        filter("verdict", "verdict on the paper", [[ANY, "all verdicts"], ...facts.verdicts.map((v) => [v, v])]),
+        filter("verdict", "verdict on the cell", [[ANY, "all verdicts"], ...facts.verdicts.map((v) => [v, v])]),
         element("div", { class: "control" }, element("label", { for: "filter-words" }, "words"), words)),
       counted, list, ...spec.notes.map((note) => element("p", { class: "note" }, note)));
     show();
     if (state.open) {
+      items.get(state.open).box.parentElement.open = true;
       items.get(state.open).box.open = true;
       items.get(state.open).box.scrollIntoView();
     }

@@ -1,0 +1,38 @@
+"""`tcpdynamics claims`: one screen, then a paper, a statement, a cell; nothing is wider than the terminal."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from marks import marks_by_the_sentence
+
+from tcpdynamics.paper_figures import ledger
+from tcpdynamics.paper_figures.statements import KINDS_IN_WORDS
+
+
+def test_printed_marks_follow_from_the_printed_verdicts(answer: Any) -> None:
+    """The page of a paper: its marks from its lists, by the sentence."""
+    for paper in ledger.ledger().papers:
+        text = answer("claims", paper)
+        printed, weight = [], ""
+        for line in text.splitlines():
+            if line in ledger.WEIGHTS:
+                weight = line
+            elif found := re.match(rf"  (\S.{{21}})({paper}\.\w+):", line):
+                printed.append((weight, ledger.ledger().statements[found[2]].kind, found[1].strip()))
+        assert len(printed) == sum(one.paper == paper for one in ledger.ledger().statements.values())
+        marks = ", ".join(f"{KINDS_IN_WORDS[k]} {a} of {b}" for k, (a, b) in marks_by_the_sentence(printed).items())
+        assert marks in re.sub(r"\s+", " ", text)
+
+
+@pytest.mark.parametrize("columns", [60, 80, 110, 200])
+def test_no_line_of_the_command_is_wider_than_the_terminal(answer: Any, monkeypatch: Any, columns: int) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    overview = answer("claims").splitlines()
+    assert columns < 80 or len(overview) <= 40
+    assert all(one.says in re.sub(r"\s+", " ", " ".join(overview)) for one in ledger.ledger().papers.values())
+    for names in ("leap", "mtcp", "leap.table1", "sub_packet.active", "logistic.fig5.constant.30"):
+        overview += answer("claims", names).splitlines()
+    assert max(map(len, overview)) <= columns

@@ -1,0 +1,139 @@
+"""Statements: one and the same reading bears out all cells, or the statement does not hold; marks count statements."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from marks import marks_by_the_sentence
+
+from tcpdynamics.paper_figures import ledger, statements
+from tcpdynamics.paper_figures.experiments import experiments
+from tcpdynamics.paper_figures.rules import CONDITIONS, FAILS, HOLDS, OPEN
+from tcpdynamics.paper_figures.statements import COUNTED, MARKS, Outcome, outcome
+
+ROOT = Path(__file__).resolve().parents[2]
+VERDICTS = st.sampled_from([HOLDS, FAILS, OPEN])
+#: Statements of one experiment, with several cells and more readings than two.
+SEVERAL = [
+    one
+    for one in ledger.ledger().statements.values()
+    if len(one.cells) > 1
+    and len({ledger.get_claim(c).experiment for c in one.cells}) == 1
+    and ledger.get_claim(one.cells[0]).experiment
+    and len(experiments()[ledger.get_claim(one.cells[0]).experiment].reading_labels()) > 2
+]
+
+
+def rows_of(cells: tuple[str, ...], table: list[list[str]], names: list[str]) -> dict[str, dict[str, Any]]:
+    """Decisions whose verdicts are `table`: reading by reading, cell by cell; every number another."""
+    return {
+        cell: {
+            "verdict": "",
+            "readings": [
+                [name, row[i], float(100 * r + i)] for r, (name, row) in enumerate(zip(names, table, strict=True))
+            ],
+        }
+        for i, cell in enumerate(cells)
+    }
+
+
+def drawn(data: Any, shortest: int = 1) -> tuple[Any, list[list[str]], list[str]]:
+    """A statement with drawn verdicts, under the first readings of its experiment."""
+    one = data.draw(st.sampled_from(SEVERAL))
+    experiment = experiments()[ledger.get_claim(one.cells[0]).experiment]
+    names = [experiment.reading_name(labels) for labels in experiment.reading_labels()]
+    count = data.draw(st.integers(shortest, min(len(names), 6)))
+    width = len(one.cells)
+    table = data.draw(st.lists(st.lists(VERDICTS, min_size=width, max_size=width), min_size=count, max_size=count))
+    return one, table, names[:count]
+
+
+@given(st.data())
+def test_a_statement_holds_only_where_one_reading_bears_out_all_cells(data: Any) -> None:
+    one, table, names = drawn(data)
+    came = outcome(one, rows_of(one.cells, table, names))
+    borne_out = [name for name, row in zip(names, table, strict=True) if set(row) == {HOLDS}]
+    failed = [name for name, row in zip(names, table, strict=True) if FAILS in row]
+    if came.verdict in (HOLDS, CONDITIONS):
+        assert borne_out and (came.verdict == HOLDS) == (not failed)
+    if came.verdict == FAILS:
+        assert not borne_out and failed
+    assert (came.verdict == OPEN) >= (2 * (len(borne_out) + len(failed)) < len(table))
+    assert bool(came.condition) == (came.verdict == CONDITIONS)
+
+
+@given(st.data())
+def test_readings_with_the_same_runs_count_once(data: Any) -> None:
+    """A copy of a reading changes no verdict, however many copies there are."""
+    one, table, names = drawn(data)
+    rows = rows_of(one.cells, table, names)
+    copies = {c: row | {"readings": [*row["readings"], *row["readings"], *row["readings"]]} for c, row in rows.items()}
+    for row in copies.values():
+        row["readings"] = [[f"{i} {name}", v, x] for i, (name, v, x) in enumerate(row["readings"])]
+    assert outcome(one, copies).verdict == outcome(one, rows).verdict
+    assert len(outcome(one, copies).readings) == len(table)
+
+
+@given(st.data())
+def test_a_cell_more_that_fails_takes_the_verdict_down(data: Any) -> None:
+    one, table, names = drawn(data)
+    worse = [[FAILS, *row[1:]] for row in table]
+    assert outcome(one, rows_of(one.cells, worse, names)).verdict in (FAILS, OPEN)
+
+
+def test_a_statement_without_a_decision_has_no_verdict() -> None:
+    for one in ledger.ledger().statements.values():
+        assert outcome(one, {}).verdict == ""
+
+
+def test_conditions_tell_the_readings_that_hold_from_those_that_do_not() -> None:
+    """By the words of the condition alone: each reading that holds has one of its parts, none that fails has."""
+    seen = 0
+    for summary in statements.summaries().values():
+        for came in summary.outcomes:
+            if not came.condition.startswith("where "):
+                continue
+            parts = [part.split(", ") for part in came.condition.removeprefix("where ").split("; or ")]
+            for name, verdict in came.readings:
+                labels = [word for part in parts if all(word in f"reading {name}" for word in part) for word in part]
+                if verdict == HOLDS:
+                    assert labels, (came.statement.id, name)
+            seen += 1
+    assert seen > 10
+
+
+@pytest.mark.parametrize("paper", ledger.ledger().papers)
+def test_statements_and_their_cells_are_those_of_the_file(paper: str) -> None:
+    book = ledger.ledger()
+    cells = [cell for one in book.statements.values() if one.paper == paper for cell in one.cells]
+    assert cells == list(ledger.claims(paper)) and len(set(cells)) == len(cells)
+    central = [one for one in book.statements.values() if one.paper == paper and one.weight == "central"]
+    assert 3 <= len(central) <= 5  # the first screen has forty lines
+    assert all(book.claims[cell].statement == one.id for one in book.statements.values() for cell in one.cells)
+
+
+# ---- marks ------------------------------------------------------------------------------------------------------
+
+
+@given(st.data())
+def test_marks_are_those_of_the_printed_sentence(data: Any) -> None:
+    every = list(ledger.ledger().statements.values())
+    chosen = data.draw(st.lists(st.sampled_from(every), max_size=30))
+    verdict = st.sampled_from([HOLDS, CONDITIONS, FAILS, OPEN, ""])
+    outcomes = [Outcome(one, data.draw(verdict)) for one in chosen]
+    printed = [(one.statement.weight, one.statement.kind, one.verdict) for one in outcomes]
+    assert statements.marks(outcomes) == marks_by_the_sentence(printed)
+    assert set(COUNTED) == set(ledger.WEIGHTS) - {"arithmetic"}
+
+
+def test_the_docs_have_the_sentence_and_the_marks_of_the_record() -> None:
+    text = (ROOT / "docs" / "claims.md").read_text(encoding="utf-8")
+    assert MARKS in text
+    for summary in statements.summaries().values():
+        cells = " | ".join(f"{held} of {of}" for held, of in summary.marks.values())
+        joint = " | ".join(f"{held} of {of}" for held, of in (summary.first, summary.best, summary.worst))
+        assert f"| {summary.paper.title} | {cells} | {joint} |" in text
