@@ -239,7 +239,7 @@ def read_ledger(table: Mapping[str, Any]) -> Ledger:
             raise LedgerError(f"statement {shown(stated['id'])}: paper {shown(paper)} is not known")
         if stated["id"] in statements:
             raise LedgerError(f"statement {shown(stated['id'])} is there twice")
-        rows = [row for cell in given["cells"] for row in _expanded(cell, shared)]
+        rows = [row for cell in given["cells"] for row in _expanded(paper, cell, shared)]
         for facts in rows:
             claim = _claim(paper, stated["id"], facts)
             if claim.id in claims:
@@ -264,14 +264,14 @@ def _claim(paper: str, statement: str, facts: Mapping[str, Any]) -> Claim:
     return Claim(**({"decided_by": by} | dict(facts) | {"id": name, "statement": statement}))
 
 
-def _expanded(cell: Mapping[str, Any], shared: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _expanded(paper: str, cell: Mapping[str, Any], shared: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """The claims of a row of `cells`: one, or with `each` one for each combination of its labels.
 
     Texts of the row name a label as "{axis}"; in the id it is written in lower case, with "_" for other signs.
     `printed` lists the published numbers in the order of the combinations.
 
     >>> row = {"id": "table1.{sender}", "each": {"sender": ["Reno", "T-REFWA"]}, "printed": [0.7, 0.9]}
-    >>> [(one["id"], one["published"]) for one in _expanded(row, {"quantity": "share: {sender}"})]
+    >>> [(one["id"], one["published"]) for one in _expanded("leap", row, {"quantity": "{sender}"})]
     [('table1.reno', 0.7), ('table1.t_refwa', 0.9)]
     """
     facts = dict(shared) | dict(cell)
@@ -281,7 +281,8 @@ def _expanded(cell: Mapping[str, Any], shared: Mapping[str, Any]) -> Iterator[di
     each, printed = facts.pop("each", {}), facts.pop("printed", None)
     combinations = [dict(zip(each, labels, strict=True)) for labels in itertools.product(*each.values())]
     if printed is not None and len(printed) != len(combinations):
-        raise LedgerError(f"claim {shown(cell.get('id'))}: printed has {len(printed)} of {len(combinations)} numbers")
+        name = f"{paper}.{cell.get('id')}"
+        raise LedgerError(f"claim {shown(name)}: printed has {len(printed)} of {len(combinations)} numbers")
     for place, labels in enumerate(combinations):
         names = {axis: re.sub(r"[^a-z0-9]+", "_", label.lower()) for axis, label in labels.items()}
         one = {
@@ -332,7 +333,7 @@ def get_claim(name: str) -> Claim:
     name = name.replace("-", "_")
     if name not in by_name:
         close = suggestion(name, tuple(by_name))
-        raise DomainError(f"there is no claim {shown(name)}{close}; `tcpdynamics claims` lists them all")
+        raise DomainError(f"there is no claim {shown(name)}{close}; `tcpdynamics claims --json` lists them all")
     return by_name[name]
 
 
@@ -372,7 +373,7 @@ def digest(rows: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(rows, sort_keys=True).encode()).hexdigest()
 
 
-#: How the rules and the record came about, as the history of the repository shows it; said wherever verdicts are shown.
+#: How the rules and the record came about, as the history of the repository shows it; shown with the verdicts.
 HISTORY = (
     "Rules and first results came in one commit (ec8c3e0), so the repository does not show that the rules came first; "
     "no rule of a cell has changed since. Three rules above the cells were changed after results were known: 709e601 "

@@ -163,9 +163,17 @@ def over_readings(
         return HOLDS, share
     if holds:
         return CONDITIONS, share
+    return (OPEN if within is not None and on_both_sides(means, within) else FAILS), share
+
+
+def on_both_sides(means: Sequence[float], within: Range) -> bool:
+    """Whether some means lie below a range and some above it.
+
+    >>> on_both_sides([0.1, math.nan, 0.9], Range(0.4, 0.5)), on_both_sides([0.1], Range(0.4, 0.5))
+    (True, False)
+    """
     finite = [mean for mean in means if math.isfinite(mean)]
-    between = bool(finite) and within is not None and min(finite) < within.low and max(finite) > within.high
-    return (OPEN if between else FAILS), share
+    return bool(finite) and min(finite) < within.low and max(finite) > within.high
 
 
 def check_rule(rule: Any) -> str:

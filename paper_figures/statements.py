@@ -1,4 +1,4 @@
-"""What came out for a statement: whether one and the same reading bears out all its cells, and the marks of a paper.
+"""Verdicts of statements: whether all cells hold under one and the same reading; and the marks of a paper.
 
 A *reading* is one choice for all that a paper leaves open in an experiment, or in a finding. A statement's cells are
 decided one by one (`deciding`); here they are put together, reading by reading.
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from . import ledger as book
 from .experiments import experiments
 from .ledger import KINDS, MODEL, WEIGHTS, Paper, Statement
-from .rules import CONDITIONS, FAILS, HOLDS, OPEN, VERDICTS
+from .rules import CONDITIONS, FAILS, HOLDS, OPEN, VERDICTS, on_both_sides, over_readings
 
 #: Rows of decisions, as JSON has them: claim -> verdict, readings and numbers.
 Rows = Mapping[str, Mapping[str, Any]]
@@ -25,9 +25,9 @@ COUNTED = ("central", "supporting")
 KINDS_IN_WORDS = dict(zip(KINDS, ("derivations", "directions", "numbers"), strict=True))
 #: What `marks` counts, in the words that stand wherever a mark does.
 MARKS = (
-    "Marks count statements: those that hold, of those that are decided. One holds where every reading that decides "
-    "bears out all its cells; one that holds with conditions (under some readings) is decided and not held; one that "
-    "cannot be decided counts on neither side, and arithmetic for no mark."
+    "Marks count statements: those that hold, of those that are decided. A statement holds if all its cells hold under "
+    "every reading that decides. With conditions (under some readings only) it is decided and not held. What cannot be "
+    "decided counts on neither side, arithmetic for no mark."
 )
 #: What failed on top.
 _RANK = (FAILS, CONDITIONS, OPEN, HOLDS, "")
@@ -79,7 +79,7 @@ def outcome(statement: Statement, rows: Rows) -> Outcome:
     for choice in itertools.product(*sources.values()):
         cells = [cell for _, several in choice for cell in several]
         joint.append((", ".join(name for name, _ in choice if name != ONLY) or ONLY, _together(cells)))
-    verdict = _over(tuple(v for _, v in joint))
+    verdict, _ = over_readings([verdict for _, verdict in joint])
     if verdict == FAILS and _may_lie_between(statement.cells, rows):
         verdict = OPEN
     condition = _condition(sources, joint) if verdict == CONDITIONS else ""
@@ -120,29 +120,20 @@ def _together(cells: Sequence[Cell]) -> str:
     return HOLDS if verdicts == {HOLDS} else OPEN
 
 
-def _over(verdicts: Sequence[str]) -> str:
-    """The verdict over joint readings: those that decide must be half of all."""
-    holds, fails = verdicts.count(HOLDS), verdicts.count(FAILS)
-    if 2 * (holds + fails) < len(verdicts):
-        return OPEN
-    if holds:
-        return CONDITIONS if fails else HOLDS
-    return FAILS
-
-
 def _may_lie_between(claims: Iterable[str], rows: Rows) -> bool:
-    """Whether each cell that no reading bears out has readings on both sides of what is published."""
-    beside = False
-    for name in claims:
-        readings = rows[name]["readings"] or []
-        if rows[name]["verdict"] == HOLDS or any(verdict != FAILS for _, verdict, _ in readings):
-            continue
-        means = [value for _, _, value in readings if value is not None and math.isfinite(value)]
-        within = book.get_claim(name).range
-        if not means or not min(means) < within.low or not max(means) > within.high:
-            return False
-        beside = True
-    return beside
+    """Whether each cell that fails under every reading has readings on both sides of what is published."""
+    failing = [
+        name
+        for name in claims
+        if rows[name]["readings"] and all(verdict == FAILS for _, verdict, _ in rows[name]["readings"])
+    ]
+    single = [name for name in claims if not rows[name]["readings"] and rows[name]["verdict"] == FAILS]
+    return bool(failing) and not single and all(_on_both_sides(name, rows) for name in failing)
+
+
+def _on_both_sides(name: str, rows: Rows) -> bool:
+    means = [math.nan if value is None else value for _, _, value in rows[name]["readings"]]
+    return on_both_sides(means, book.get_claim(name).range)
 
 
 def _condition(sources: Mapping[str, Any], joint: Sequence[tuple[str, str]]) -> str:
@@ -157,7 +148,7 @@ def _condition(sources: Mapping[str, Any], joint: Sequence[tuple[str, str]]) -> 
                 by_label.setdefault(tuple(one.get(axis, "") for axis in chosen), set()).add(verdict)
             if decided and all(len(verdicts) == 1 for verdicts in by_label.values()):
                 there = [
-                    ", ".join(f"{axis} {label}" for axis, label in zip(chosen, one, strict=True))
+                    ", ".join(f'{axis} "{label}"' for axis, label in zip(chosen, one, strict=True))
                     for one, verdicts in by_label.items()
                     if verdicts == {HOLDS}
                 ]

@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tcpdynamics.errors import DomainError, shown, suggestion
+
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from tcpdynamics.paper_figures.statements import Outcome, Summary
 
 #: A line is never longer, however wide the terminal.
@@ -39,25 +43,21 @@ def claims(names: tuple[str, ...], as_json: bool) -> None:
     for sentence in ledger.changed():
         click.echo(f"Warning: {sentence}", err=True)
     summaries = statements.summaries()
+    chosen = [name.replace("-", "_") for name in names]
     if as_json:
-        _print_json(names, summaries)
-        return
-    if not names:
+        _print_json(chosen or summaries, summaries)
+    elif chosen:
+        click.echo("\n".join(line for name in chosen for line in _page(name, summaries)))
+    else:
         click.echo("\n".join(_overview(summaries)))
-    for name in names:
-        lines = _page(name.replace("-", "_"), summaries)
-        click.echo("\n".join(lines))
-
-
-def _width() -> int:
-    return min(WIDEST, shutil.get_terminal_size().columns)
 
 
 def _wrapped(text: str, first: str = "", rest: str | None = None) -> list[str]:
-    """A text in lines of the terminal's width; ids may not be broken at their dots."""
+    """A text in lines of the terminal's width, behind `first` and then behind `rest`; a name stays in one piece."""
     return textwrap.wrap(
-        text, _width(), initial_indent=first, subsequent_indent=first if rest is None else rest, break_on_hyphens=False
-    )
+        text, min(WIDEST, shutil.get_terminal_size().columns), initial_indent=first,
+        subsequent_indent=first if rest is None else rest, break_on_hyphens=False,
+    )  # fmt: skip
 
 
 def _overview(summaries: dict[str, Summary]) -> list[str]:
@@ -71,29 +71,41 @@ def _overview(summaries: dict[str, Summary]) -> list[str]:
         for one in summary.outcomes:
             if one.statement.weight == "central":
                 lines += _wrapped(one.statement.says, f"  {SHORT.get(one.verdict, '?'):6}", " " * 8)
-    legend = "if: under some readings of what a paper leaves open; no: under none; open: cannot be decided. "
+    legend = "if: under some readings of what a paper leaves open; no: under none; open: undecided. "
     return lines + _wrapped(f"{legend}{MARKS}")
 
 
 def _page(name: str, summaries: dict[str, Summary]) -> list[str]:
-    """The page of a paper, a statement, a figure or a cell."""
+    """The page of a paper, of a statement, or of each cell that a name stands for."""
     from tcpdynamics.paper_figures import ledger
 
     from .. import ledger_rows
-    from .figures import lines_of
 
     if name in summaries:
         return _paper(summaries[name])
-    for summary in summaries.values():
-        for one in summary.outcomes:
-            if one.statement.id == name:
-                return _statement(one)
-    drawn = [one.id for one in ledger.claims().values() if one.figure == name]
+    if name in ledger.ledger().statements:
+        return _statement(next(o for s in summaries.values() for o in s.outcomes if o.statement.id == name))
     recorded = ledger.recorded()["rows"]
-    lines = []
-    for cell in drawn or [ledger.get_claim(name).id]:
-        lines += lines_of(ledger_rows.row(ledger.get_claim(cell), recorded.get(cell)), _width())
-    return lines
+    rows = [ledger_rows.row(ledger.get_claim(cell), recorded.get(cell)) for cell in _cells(name, summaries)]
+    return [line for row in rows for line in lines_of(row)]
+
+
+def _cells(name: str, summaries: dict[str, Summary]) -> Sequence[str]:
+    """Cells of a paper, a statement or a figure, or the one of that name. Raises DomainError where there is none."""
+    from tcpdynamics.paper_figures import ledger
+
+    if name in summaries:
+        return summaries[name].order
+    if name in ledger.ledger().statements:
+        return ledger.ledger().statements[name].cells
+    if name in ledger.claims():
+        return [name]
+    drawn = [one.id for one in ledger.claims().values() if one.figure == name]
+    if not drawn:
+        close = suggestion(name, (*summaries, *ledger.ledger().statements, *ledger.claims()))
+        lists = "`tcpdynamics claims leap` lists the statements of a paper"
+        raise DomainError(f"there is no paper, statement, figure or claim {shown(name)}{close}; {lists}")
+    return drawn
 
 
 def _paper(summary: Summary) -> list[str]:
@@ -141,27 +153,33 @@ def _statement(came: Outcome) -> list[str]:
     return lines
 
 
-def _print_json(names: tuple[str, ...], summaries: dict[str, Summary]) -> None:
-    """Rows of cells with their decisions; of a paper or of all, with statements and marks."""
+def _print_json(names: Iterable[str], summaries: dict[str, Summary]) -> None:
+    """Rows of cells, each with its statement and its decision."""
     from tcpdynamics.paper_figures import ledger
 
     from .. import ledger_rows
 
     recorded = ledger.recorded()["rows"]
-    by_statement = {one.statement.id: one for summary in summaries.values() for one in summary.outcomes}
+    cells = [cell for name in names for cell in _cells(name, summaries)]
+    rows = [ledger_rows.row(ledger.get_claim(cell), recorded.get(cell)) for cell in cells]
+    click.echo(json.dumps([row | {"decision": recorded.get(row["id"])} for row in rows], indent=2))
 
-    def rows(cells: Any) -> list[dict[str, Any]]:
-        return [
-            ledger_rows.row(ledger.get_claim(cell), recorded.get(cell)) | {"decision": recorded.get(cell)}
-            for cell in cells
-        ]
 
-    chosen: list[str] = []
-    for name in (name.replace("-", "_") for name in names):
-        paper, statement = summaries.get(name), by_statement.get(name)
-        drawn = [one.id for one in ledger.claims().values() if one.figure == name]
-        chosen += paper.order if paper else statement.statement.cells if statement else drawn
-        if not paper and not statement and not drawn:
-            chosen.append(ledger.get_claim(name).id)
-    every = [name for summary in summaries.values() for name in summary.order]
-    click.echo(json.dumps(rows(chosen or every), indent=2))
+def lines_of(row: dict[str, Any]) -> list[str]:
+    """A row of the ledger for a terminal."""
+    texts = {
+        "where": row["place"], "quantity": row["quantity"], "published": row["published"], "model": row["model"],
+        "packets": row["packets"], "ns-2": row["ns2"], "Linux": row["linux"], "rule": row["rule"],
+        "decided by": row["experiment"],
+        "scenario": row["scenario"], "ours": row["finding"],
+        "verdict": row["verdict"] + (f" ({row['readings']})" if row["readings"] else ""), "reason": row["reason"],
+        "backed by": row["backed_by"] if row["reason"] else "", "again": row["command"],
+    }  # fmt: skip
+    lines = [row["id"]]
+    for word, text in texts.items():
+        if text and text != "\N{EM DASH}":
+            lines += _wrapped(text, f"  {word:12}", " " * 14)
+    for one in row["each_reading"]:
+        first = f"    {one['value']:>10}  {one['verdict']:22} "
+        lines += _wrapped(one["reading"], first, " " * len(first))
+    return lines

@@ -205,6 +205,7 @@ def _decide(name: str, quick: bool, as_json: bool) -> None:
     from tcpdynamics.paper_figures import deciding, ledger
 
     from .. import ledger_rows
+    from .claims import lines_of
 
     claim = ledger.get_claim(name)
     for sentence in ledger.changed():
@@ -215,28 +216,6 @@ def _decide(name: str, quick: bool, as_json: bool) -> None:
         click.echo(json.dumps({"claim": claim.id, **came}))
         return
     click.echo("\n".join(lines_of(ledger_rows.row(claim, came))))
-
-
-def lines_of(row: dict[str, Any], width: int = 110) -> list[str]:
-    """A row of the ledger for a terminal of so many columns."""
-    import textwrap
-
-    texts = {
-        "where": row["place"], "quantity": row["quantity"], "published": row["published"], "model": row["model"],
-        "packets": row["packets"], "ns-2": row["ns2"], "Linux": row["linux"], "rule": row["rule"],
-        "decided by": row["experiment"],
-        "scenario": row["scenario"], "ours": row["finding"],
-        "verdict": row["verdict"] + (f" ({row['readings']})" if row["readings"] else ""), "reason": row["reason"],
-        "backed by": row["backed_by"] if row["reason"] else "", "again": row["command"],
-    }  # fmt: skip
-    lines = [row["id"]]
-    for word, text in texts.items():
-        if text and text != "\N{EM DASH}":
-            lines += textwrap.wrap(text, width, initial_indent=f"  {word:12}", subsequent_indent=" " * 14)
-    for one in row["each_reading"]:
-        first = f"    {one['value']:>10}  {one['verdict']:22} "
-        lines += textwrap.wrap(one["reading"], width, initial_indent=first, subsequent_indent=" " * len(first))
-    return lines
 
 
 def _certify(output: Path | None, force: bool) -> None:

@@ -68,7 +68,7 @@ def claim_facts(row: dict[str, Any]) -> dict[str, Any]:
     draw = [f"tcpdynamics figures {row['figure']} --output figure.html"] if row["figure"] else []
     return {
         "name": row["id"], "paper": row["paper"], "where": row["place"],
-        "published": f"{row['quantity']}: {row['published']}",
+        "published": f"{row['quantity']}: {row['published']}".replace("≥ ", "≥\N{NO-BREAK SPACE}"),
         "figure": "" if simulates else row["figure"], "packets": row["figure"] if simulates else "",
         "commands": [row["command"], *draw], "scenario": ledger_rows.scenario_of(claim),
         "answer": answer(row),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -25,6 +26,14 @@ def test_printed_marks_follow_from_the_printed_verdicts(answer: Any) -> None:
         assert len(printed) == sum(one.paper == paper for one in ledger.ledger().statements.values())
         marks = ", ".join(f"{KINDS_IN_WORDS[k]} {a} of {b}" for k, (a, b) in marks_by_the_sentence(printed).items())
         assert marks in re.sub(r"\s+", " ", text)
+
+
+def test_names_of_every_depth_are_taken_and_others_refused(answer: Any, refused: Any) -> None:
+    for name, count in {"leap": len(ledger.claims("leap")), "leap.times": 3, "leap.fig8.higher.reno.3_00": 1}.items():
+        assert len(json.loads(answer("claims", name, "--json"))) == count
+    assert len(json.loads(answer("claims", "--json"))) == len(ledger.claims())
+    sentence = refused("claims", "leap.unharmd")
+    assert "no paper, statement, figure or claim 'leap.unharmd' (did you mean 'leap.unharmed'?)" in sentence
 
 
 @pytest.mark.parametrize("columns", [60, 80, 110, 200])

@@ -145,7 +145,7 @@ explorer.page("claims", (() => {
         } else if (state.open === row.name) state.open = "";
         address();
       } }, element("summary", {}, badge(row.answer ? row.answer.verdict : "not decided yet"), element("span", { class: "published" }, row.published),
-        element("span", { class: "where" }, `${facts.papers[row.paper]}, ${row.where}`)), body);
+        element("span", { class: "where" }, row.where)), body);
       items.set(row.name, { body, box });
     }
 
