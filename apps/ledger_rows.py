@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from tcpdynamics.paper_figures import deciding, experiments, ledger, rules, statements
+from tcpdynamics.paper_figures import deciding, experiments, ledger, reasons, rules, statements
 from tcpdynamics.paper_figures.ledger import Claim
 from tcpdynamics.paper_figures.statements import Outcome, Summary
 from tcpdynamics.progress import tracked
@@ -36,10 +36,6 @@ def row(claim: Claim, decision: Mapping[str, Any] | None) -> dict[str, Any]:
     """
     came = decision or {}
     verdict = str(came.get("verdict", NOT_YET))
-    recorded = str(ledger.recorded()["rows"].get(claim.id, {}).get("verdict"))
-    # A reason says why a claim fails in the record; where it holds, then or now, there is nothing to explain.
-    fails = rules.HOLDS not in (verdict, recorded)
-    reason = ledger.reasons().get(claim.id, {}) if fails else {}
     by_model = claim.decided_by == ledger.MODEL
     return {
         "id": claim.id,
@@ -54,17 +50,17 @@ def row(claim: Claim, decision: Mapping[str, Any] | None) -> dict[str, Any]:
         "linux": in_words(came.get("linux")),
         "verdict": verdict,
         "readings": readings_in_words(came),
+        "shown": str(came.get("shown", "")),
         "each_reading": [
             {"reading": name, "verdict": verdict, "value": NONE if value is None else f"{value:.4g}"}
             for name, verdict, value in came.get("readings", ())
         ],
-        "reason": str(reason.get("reason", "")),
-        "backed_by": str(reason.get("run", "")),
         "finding": str(came.get("text", "")),
         "supported": came.get("supported"),
         "rule": rule_in_words(claim),
         "experiment": claim.experiment or claim.finding,
         "scenario": experiments.scenario_place(claim.experiment) if claim.experiment else "",
+        "case": case_in_words(claim),
         "command": claim.command,
         "figure": claim.figure,
         "note": claim.note,
@@ -125,8 +121,51 @@ def rule_in_words(claim: Claim) -> str:
         return f"the model's number lies in {bounds}"
     if claim.rule == rules.MEAN:
         return f"the 95 % interval of the mean lies in {bounds}; beyond it: does not hold; both: cannot be decided"
-    widest = "" if math.isinf(claim.widest) else f", and is no wider than ± {claim.widest:g}"
-    return f"the 95 % interval for the mean of {claim.runs} more run{'s' * (claim.runs > 1)} reaches {bounds}{widest}"
+    if claim.rule == rules.SAME:
+        return f"the 90 % interval of the mean lies in {bounds}; beyond it: does not hold; both: cannot be decided"
+    least = next(n for n in range(2, 1000) if rules.enough(n, claim.runs))
+    several = f"the mean of {claim.runs} more runs" if claim.runs > 1 else "one more run"
+    return f"the 95 % interval for {several} reaches {bounds}, from {least} runs of ours or more; else it does not hold"
+
+
+def case_in_words(claim: Claim) -> str:
+    """What runs for a claim: the labels of its case, and flows, rates and duration of the first reading in full.
+
+    >>> case_in_words(ledger.get_claim("leap.table1.reno.2_50"))
+    'sender Reno, density 2.50: 11200 flows, 500 kbit/s, 3000 s'
+    """
+    if not claim.experiment:
+        return ""
+    one = experiments.get_experiment(claim.experiment)
+    if set(claim.case) != set(one.cases):
+        return ", ".join(f"{axis} {label}" for axis, label in claim.case.items()) or "all cases"
+    scenario = one.build([claim.case[axis] for axis in one.cases], one.reading_labels(1)[0])
+    rates = [link.rate for link in scenario.links if link.rate is not None]
+    rates += [scenario.bottleneck.rate] if scenario.bottleneck else []
+    flows = sum(flow.count for flow in scenario.flows)
+    return f"{deciding.name_of(claim.case)}: {flows} flows, {_rate(min(rates))}, {scenario.duration:g} s"
+
+
+def _rate(rate: float) -> str:
+    return f"{rate / 1e6:g} Mbit/s" if rate >= 1e6 else f"{rate / 1e3:g} kbit/s"
+
+
+def how_decided(claim: Claim, decision: Mapping[str, Any]) -> str:
+    """With what a claim was decided now, beside the record: setting, readings, replications.
+
+    >>> how_decided(ledger.get_claim("leap.fig5.leap.timeout"), {"setting": "quick"})
+    'decided by a model, at no setting'
+    """
+    if not claim.experiment:
+        return "decided by a model, at no setting"
+
+    def words(came: Mapping[str, Any]) -> str:
+        runs = (came.get("packets") or {}).get("n", 0)
+        return f"{came['setting']} setting, {len(came['readings']) or 1} readings, {runs} replications"
+
+    recorded = ledger.recorded()["rows"].get(claim.id)
+    beside = f"; the record: {words(recorded)}, {recorded['verdict']}" if recorded else "; the record has none"
+    return f"decided now: {words(decision)}{beside}"
 
 
 def tables(record: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
@@ -142,26 +181,28 @@ def tables(record: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
                 "says": summary.paper.says,
                 "marks": summary.marks_in_words,
                 "readings": summary.readings_in_words,
-                "statements": [statement(one) for one in summary.in_order],
+                "statements": [statement(one, came["rows"]) for one in summary.in_order],
                 "cite": summary.paper.cite,
                 "counts": _counts(summary),
                 "rows": [row(claims[claim], came["rows"].get(claim)) for claim in summary.order],
-                "ours": [one for one in ledger.reasons().get("ours", ()) if one["paper"] == name],
+                "ours": reasons.ours(name),
             }
         )
     return out
 
 
-def statement(came: Outcome) -> dict[str, Any]:
-    """A statement with what came out, in words.
+def statement(came: Outcome, rows: statements.Rows) -> dict[str, Any]:
+    """A statement with what came out, in words; the reason of one that does not hold under every reading.
 
-    >>> statement(statements.outcome(ledger.ledger().statements["leap.mechanism"], {}))["verdict"]
+    >>> statement(statements.outcome(ledger.ledger().statements["leap.mechanism"], {}), {})["verdict"]
     'not decided yet'
     """
+    fails = came.verdict in (rules.FAILS, rules.CONDITIONS)
     return {
         "id": came.statement.id, "says": came.statement.says, "weight": came.statement.weight,
         "kind": came.statement.kind, "verdict": came.verdict or NOT_YET, "condition": came.condition,
         "missing": came.statement.missing, "cells": list(came.statement.cells),
+        "reason": reasons.reason(came.statement.id, rows) if fails else "",
     }  # fmt: skip
 
 

@@ -43,7 +43,11 @@ def check_figures(folder: Path, names: Iterable[str], how: Callable[[str], str],
 
 def check_ledger(folder: Path, setting: str, judges: Iterable[str], force: bool) -> None:
     """Refuse now what `write_ledger` would replace."""
-    for name, what in (("ledger.json", files.ledger_of(setting)), ("index.html", _ledger_page(setting, judges))):
+    pages = ("index.html", *(f"{name}.html" for name in ledger.ledger().papers))
+    for name, what in (
+        ("ledger.json", files.ledger_of(setting)),
+        *((name, _ledger_page(setting, judges)) for name in pages),
+    ):
         files.check_writable(folder / name)
         files.check_replaceable(folder / name, force, what)
 
@@ -253,20 +257,55 @@ def write_ledger(
     wrote(folder / "ledger.json")
     place = resources.files("tcpdynamics.apps.report.templates")
     texts = {
-        name: place.joinpath(f"{name}.html.j2").read_text(encoding="utf-8") for name in ("ledger", "ledger_tables")
+        name: place.joinpath(f"{name}.html.j2").read_text(encoding="utf-8")
+        for name in ("ledger", "ledger_tables", "reproduction")
     }
-    template = jinja2.Environment(
-        loader=jinja2.DictLoader(texts), autoescape=True, undefined=jinja2.StrictUndefined
-    ).get_template("ledger")
+    templates = jinja2.Environment(loader=jinja2.DictLoader(texts), autoescape=True, undefined=jinja2.StrictUndefined)
     look = resources.files("tcpdynamics.apps.explorer").joinpath("assets", "look.css").read_text(encoding="utf-8")
     holds = _ledger_page(str(whole.made["setting"]), whole.judges)
-    text = template.render(
-        papers=ledger_rows.tables(document), columns=ledger_rows.COLUMNS, made=document["made"], look_css=look,
+    tables = ledger_rows.tables(document)
+    text = templates.get_template("ledger").render(
+        papers=tables, columns=ledger_rows.COLUMNS, made=document["made"], look_css=look,
         drawn=set(drawn), start=files.page_start(holds), standalone=True, committed=ledger.ledger().committed,
         marks=statements.MARKS, history=ledger.HISTORY,
     )  # fmt: skip
     files.write_text(folder / "index.html", text)
     wrote(folder / "index.html")
+    for table in tables:
+        text = templates.get_template("reproduction").render(
+            **_reproduction(table, str(whole.made["setting"])), made=document["made"], look_css=look,
+            start=files.page_start(holds), marks=statements.MARKS,
+        )  # fmt: skip
+        files.write_text(folder / f"{table['id']}.html", text)
+        wrote(folder / f"{table['id']}.html")
+
+
+def _reproduction(table: Mapping[str, Any], setting: str) -> dict[str, Any]:
+    """What a summary of two pages says of a paper: experiments, parameters with their source, what is not printed."""
+    paper = ledger.ledger().papers[table["id"]]
+    used = [one for one in experiments.experiments().values() if one.paper == paper.name]
+    open_axes = {axis: " | ".join(labels) for one in used for axis, labels in one.readings.items()}
+    missing: dict[str, list[str]] = {}
+    for one in table["statements"]:
+        if one["missing"] and one["verdict"] != "holds":
+            missing.setdefault(one["missing"], []).append(one["id"])
+    return {
+        "table": table, "paper": paper,
+        "experiments": [_done(one, setting) for one in used],
+        "parameters": [*paper.parameters, *((axis, labels, "open: readings") for axis, labels in open_axes.items())],
+        "asked": [(name, ", ".join(several)) for name, several in missing.items()],
+    }  # fmt: skip
+
+
+def _done(one: experiments.Experiment, setting: str) -> dict[str, Any]:
+    length = one.setting(setting)
+    readings = one.reading_labels(length.readings)
+    times = sorted({one.build(case, readings[0], setting).duration for case in one.case_labels()})
+    return {
+        "name": one.name, "about": one.about, "scenario": one.scenario, "cases": len(one.case_labels()),
+        "readings": len(readings), "duration": " to ".join(f"{t:g} s" for t in sorted({times[0], times[-1]})),
+        "runs": f"{length.replications}" + (f" to {length.limit}" if length.limit > length.replications else ""),
+    }  # fmt: skip
 
 
 def write_all(

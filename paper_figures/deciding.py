@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path
@@ -18,7 +18,7 @@ from tcpdynamics.json_values import finite
 from . import rules
 from .experiments import get_experiment, partly, run
 from .findings import Answer
-from .ledger import MODEL, Claim
+from .ledger import MODEL, Claim, claims
 from .papers import get_finding
 from .rules import Interval
 
@@ -72,8 +72,11 @@ class Decision:
     ----------
     claim, verdict : str
     model : Interval, optional     Of a claim that a model decides, over the finding's numbers: mean, least, greatest.
-    packets, ns2, linux : Interval, optional   Mean and 95 % interval of the first reading.
-    readings : tuple of (name, verdict, mean)   Under each reading.
+    packets : Interval, optional   Mean and 95 % interval of the reading `shown`.
+    ns2, linux : Interval, optional   The same of the first reading.
+    readings : tuple of (name, verdict, mean)   Under each reading that touches what the claim looks at.
+    labels : tuple of mappings     Axis -> label of each of these.
+    shown : str                    The first reading with the claim's verdict; with conditions, the first that holds.
     share : float                  Of the readings, those under which it holds [1].
     supported : bool, optional     Whether this run bears out the finding that goes with it.
     text : str                     The finding's answer.
@@ -87,6 +90,8 @@ class Decision:
     ns2: Interval | None = None
     linux: Interval | None = None
     readings: tuple[tuple[str, str, float], ...] = ()
+    labels: tuple[Mapping[str, str], ...] = ()
+    shown: str = ""
     share: float = math.nan
     supported: bool | None = None
     text: str = ""
@@ -98,9 +103,16 @@ class Decision:
         return plain
 
 
-def wanted_cases(claim: Claim) -> Callable[[Mapping[str, str]], bool]:
-    """Which cases of its experiment a claim looks at."""
-    return lambda case: partly(case, claim.case, *([claim.compared_with] if claim.compared_with else []))
+def wanted_cases(*claims: Claim) -> Callable[[Mapping[str, str]], bool]:
+    """Which cases of their experiment claims look at."""
+    wanted = [labels for c in claims for labels in (c.case, *([c.compared_with] if c.compared_with else []))]
+    return lambda case: partly(case, *wanted)
+
+
+def _calibrating(claim: Claim) -> list[Claim]:
+    """Claims of its experiment that choose labels of an axis of readings for it."""
+    several = claims(claim.paper).values()
+    return [one for one in several if one.calibrates and one.experiment == claim.experiment and not claim.calibrates]
 
 
 def decide(
@@ -139,32 +151,100 @@ def decide(
     if claim.decided_by == MODEL:
         assert answer is not None
         return _by_model(claim, answer, setting)
+    chooses = _calibrating(claim)
     if data is None:
         data = run(
-            claim.experiment, setting, cases=wanted_cases(claim), store=store, executor=executor, progress=progress
-        )
-    over = measured(claim, data)
-    runs = claim.runs if claim.rule == rules.RUN else None
-    judged = []
-    for i, name in enumerate(over["reading"].values):
-        mean = rules.interval(over.isel(reading=i).values.tolist(), runs)
-        judged.append((str(name), rules.verdict(claim.rule, claim.range, mean, claim.widest), mean.mean))
-    verdict, share = rules.over_readings(
-        [verdict_of_reading for _, verdict_of_reading, _ in judged], [mean for _, _, mean in judged], claim.range
-    )
+            claim.experiment, setting, cases=wanted_cases(claim, *chooses), store=store, executor=executor,
+            progress=progress,
+        )  # fmt: skip
+    labels, over, judged = by_readings(claim, data, setting)
+    verdicts = [verdict_of_reading for _, verdict_of_reading, _ in judged]
+    verdict, share = rules.over_readings(verdicts, [mean for _, _, mean in judged], claim.range)
+    told = rules.HOLDS if verdict == rules.CONDITIONS else verdict
+    at = verdicts.index(told) if told in verdicts else 0
     return Decision(
         claim.id,
         verdict,
         model=prediction(claim),
-        packets=rules.interval(over.isel(reading=0).values.tolist()),
+        packets=rules.interval(over[at].tolist()),
         ns2=_beside(claim, ns2),
         linux=_beside(claim, linux),
         readings=tuple(judged) if len(judged) > 1 else (),
+        labels=tuple(labels) if len(judged) > 1 else (),
+        shown=judged[at][0] if len(judged) > 1 else "",
         share=share,
         supported=None if answer is None else bool(answer.supported),
         text="" if answer is None else answer.answer,
         setting=setting,
     )
+
+
+def by_readings(
+    claim: Claim, data: xr.Dataset, setting: str
+) -> tuple[list[dict[str, str]], list[np.ndarray], list[tuple[str, str, float]]]:
+    """Labels, replications, and (name, verdict, mean) of a claim under each reading that others' calibration allows."""
+    labels, over = _merged(claim, data, [_allowed(one, data, setting) for one in _calibrating(claim)])
+    judged = [(name_of(one), *_judged(claim, values, setting)) for one, values in zip(labels, over, strict=True)]
+    return labels, over, judged
+
+
+def undecided(claim: Claim, data: xr.Dataset, setting: str) -> bool:
+    """Whether a claim cannot be decided by these runs, as a whole or in its first reading."""
+    judged = by_readings(claim, data, setting)[2]
+    verdicts = [verdict for _, verdict, _ in judged]
+    whole, _ = rules.over_readings(verdicts, [mean for _, _, mean in judged], claim.range)
+    return rules.OPEN in (whole, verdicts[0])
+
+
+def name_of(labels: Mapping[str, str]) -> str:
+    """A reading in words: its axes and their labels.
+
+    >>> name_of({"min_rto": "1 s", "handshake": "no"}), name_of({})
+    ('min_rto 1 s, handshake no', 'as printed')
+    """
+    return ", ".join(f"{axis} {label}" for axis, label in labels.items()) or "as printed"
+
+
+def _judged(claim: Claim, values: np.ndarray, setting: str) -> tuple[str, float]:
+    """Verdict and mean of a claim under one reading, from its replications."""
+    looks = get_experiment(claim.experiment).setting(setting).looks
+    verdict = rules.decided(claim.rule, claim.range, values.tolist(), claim.runs, looks)
+    return verdict, rules.interval(values.tolist()).mean
+
+
+def _merged(
+    claim: Claim, data: xr.Dataset, allowed: Sequence[list[Mapping[str, str]]] = ()
+) -> tuple[list[dict[str, str]], list[np.ndarray]]:
+    """The readings of a claim by axes that touch its cases, and its number in each replication; each run once."""
+    experiment = get_experiment(claim.experiment)
+    wanted = wanted_cases(claim)
+    cases = [c for c in (dict(zip(experiment.cases, x, strict=True)) for x in experiment.case_labels()) if wanted(c)]
+    axes = [axis for axis in experiment.readings if any(experiment.touches(axis, case) for case in cases)]
+    known = experiment.readings_by_name()
+    over = measured(claim, data)
+    count = over.sizes["replication"]
+    if "runs" in data.coords:
+        count = min(int(data.runs.sel(case)) for case in cases)
+    out: dict[tuple[str, ...], tuple[dict[str, str], np.ndarray]] = {}
+    for i, name in enumerate(over["reading"].values):
+        whole = known[str(name)]
+        if all(whole in several for several in allowed):
+            labels = {axis: whole[axis] for axis in axes}
+            out.setdefault(tuple(labels.values()), (labels, over.values[i, :count]))
+    return [labels for labels, _ in out.values()], [values for _, values in out.values()]
+
+
+def _allowed(claim: Claim, data: xr.Dataset, setting: str) -> list[Mapping[str, str]]:
+    """Readings with the labels that a calibrating claim chooses: those under which it holds, else the nearest ones."""
+    experiment = get_experiment(claim.experiment)
+    axis = claim.calibrates
+    labels, over = _merged(claim, data)
+    came = [_judged(claim, values, setting) for values in over]
+    held = {one[axis] for one, (verdict, _) in zip(labels, came, strict=True) if verdict == rules.HOLDS}
+    if not held:
+        off = [abs(mean - claim.number) for _, mean in came]
+        held = {labels[int(np.nanargmin(off))][axis]}
+    return [one for one in experiment.readings_by_name().values() if one[axis] in held]
 
 
 def _beside(claim: Claim, data: xr.Dataset | None) -> Interval | None:
@@ -184,16 +264,18 @@ def _by_model(claim: Claim, answer: Answer, setting: str) -> Decision:
     numbers = np.atleast_1d(np.asarray(answer.numbers[claim.value], float))
     verdicts = [rules.verdict(claim.rule, claim.range, Interval(x, x, x, 1)) for x in numbers.tolist()]
     names = answer.numbers.get("readings") or [f"{i + 1} of {len(verdicts)}" for i in range(len(verdicts))]
+    axis = answer.numbers.get("axis") or f"{claim.finding}"
     usable, model = numbers[np.isfinite(numbers)], None
     if usable.size:
         model = Interval(float(usable.mean()), float(usable.min()), float(usable.max()), usable.size)
-    readings = tuple(zip(map(str, names), verdicts, numbers.tolist(), strict=True))
+    several = len(verdicts) > 1
     verdict, share = rules.over_readings(verdicts)
     return Decision(
         claim.id,
         verdict,
         model=model,
-        readings=readings if len(verdicts) > 1 else (),
+        readings=tuple(zip(map(str, names), verdicts, numbers.tolist(), strict=True)) if several else (),
+        labels=tuple({axis: str(name)} for name in names) if several else (),
         share=share,
         supported=bool(answer.supported),
         text=answer.answer,

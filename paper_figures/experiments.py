@@ -7,6 +7,7 @@ point is a scenario file with some of its keys changed, simulated with seeds tha
 
 from __future__ import annotations
 
+import copy
 import functools
 import hashlib
 import itertools
@@ -46,13 +47,24 @@ JUDGES = {"ns2": "ns-2", "linux": "Linux"}
 class Setting:
     """How long an experiment runs: replications, readings (0: all of them), changes such as a shorter duration.
 
-    `scale` multiplies duration, warm-up, slice and the time over which flows begin, of every case.
+    `scale` multiplies duration, warm-up, slice and the time over which flows begin, of every case. What is not decided
+    after `replications` is run on, twice as often each time, up to `limit` of them (0: it is not run on).
     """
 
     replications: int
     readings: int = 1
     changes: Changes = field(default_factory=dict)
     scale: float = 1.0
+    limit: int = 0
+
+    @property
+    def looks(self) -> int:
+        """How often the numbers are looked at while runs go on.
+
+        >>> Setting(10).looks, Setting(10, limit=40).looks
+        (1, 3)
+        """
+        return 1 + max(0, (self.limit // self.replications).bit_length() - 1)
 
 
 @dataclass(frozen=True)
@@ -67,6 +79,9 @@ class Experiment:
     cases : mapping     Axis -> label -> changes of the scenario; their product is run.
     measures : mapping  Name -> function of what `simulate` gives, to one number.
     readings : mapping  Axis -> label -> changes; the first labels together are the first reading, the most likely one.
+        Axes of one name in several experiments of a paper are one and the same choice.
+    applies : mapping   Axis of readings -> axis of cases -> labels, where a choice touches some cases only.
+    one_at_a_time : bool   Readings differ from the first one along a single axis; else every combination is one.
     tiny, quick, full : Setting
     judge_replications : int   Runs of ns-2, and of Linux as it comes, beside the full setting, where they can run the
         case; 0: none.
@@ -78,9 +93,11 @@ class Experiment:
     cases: Mapping[str, Axis]
     measures: Mapping[str, Callable[[xr.Dataset], float]]
     readings: Mapping[str, Axis] = field(default_factory=dict)
+    applies: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
+    one_at_a_time: bool = False
     tiny: Setting = Setting(2)
     quick: Setting = Setting(3)
-    full: Setting = Setting(10, 0)
+    full: Setting = Setting(10, 0, limit=40)
     judge_replications: int = 0
     seed: int = 1
 
@@ -107,7 +124,10 @@ class Experiment:
 
     def reading_labels(self, most: int = 0) -> list[tuple[str, ...]]:
         """Labels of readings: the first, then others in an order that favours none; `most` of them, 0 for all."""
+        first = tuple(next(iter(axis)) for axis in self.readings.values())
         every = list(itertools.product(*(axis for axis in self.readings.values())))
+        if self.one_at_a_time:
+            every = [one for one in every if sum(map(str.__ne__, one, first)) <= 1]
         order = np.random.default_rng(self.seed).permutation(len(every) - 1) + 1
         chosen = [every[0], *(every[i] for i in order)]
         return chosen[: most or None]
@@ -115,6 +135,10 @@ class Experiment:
     def reading_name(self, labels: Sequence[str]) -> str:
         """A reading in words, such as "min_rto 1s, handshake no"; without any axis "as printed"."""
         return ", ".join(f"{axis} {label}" for axis, label in zip(self.readings, labels, strict=True)) or "as printed"
+
+    def readings_by_name(self) -> dict[str, dict[str, str]]:
+        """Labels, axis by axis, of each reading by its name."""
+        return {self.reading_name(x): dict(zip(self.readings, x, strict=True)) for x in self.reading_labels()}
 
     def build(self, case: Sequence[str], reading: Sequence[str], setting: str = "full") -> Scenario:
         """The scenario of a point.
@@ -131,19 +155,35 @@ class Experiment:
         table = load_table(self.path)
         for changes in self._changes(case, reading, setting):
             for key, value in changes.items():
-                put(table, key.split("."), value)
+                put(table, key.split("."), copy.deepcopy(value))  # a later change may alter it
         return _scaled(parse_scenario(table), self.setting(setting).scale)
+
+    def reading_of(self, case: Sequence[str], reading: Sequence[str]) -> tuple[str, ...]:
+        """The labels of a reading for a case: the first one along each axis that does not touch it."""
+        labels = dict(zip(self.cases, case, strict=True))
+        return tuple(
+            label if self.touches(name, labels) else next(iter(axis))
+            for (name, axis), label in zip(self.readings.items(), reading, strict=True)
+        )
+
+    def touches(self, axis: str, case: Mapping[str, str]) -> bool:
+        """Whether a choice of the readings changes the run of a case."""
+        return all(case[name] in labels for name, labels in self.applies.get(axis, {}).items())
 
     def _changes(self, case: Sequence[str], reading: Sequence[str], setting: str) -> Iterator[Changes]:
         yield self.setting(setting).changes
         yield from (axis[label] for axis, label in zip(self.cases.values(), case, strict=True))
-        yield from (axis[label] for axis, label in zip(self.readings.values(), reading, strict=True))
+        labels = dict(zip(self.cases, case, strict=True))
+        for (name, axis), label in zip(self.readings.items(), reading, strict=True):
+            if self.touches(name, labels):
+                yield axis[label]
 
     def fingerprint(self, setting: str) -> str:
         """Changes with the scenario's file, cases, readings, seed and setting, and with the code that runs them."""
         what = [
             self.path.read_text(encoding="utf-8"), dict(self.cases), dict(self.readings), sorted(self.measures),
-            vars(self.setting(setting)), self.seed, __version__, _code(self.paper),
+            dict(self.applies), self.one_at_a_time, vars(self.setting(setting)), self.seed, __version__,
+            _code(self.paper),
         ]  # fmt: skip
         text = json.dumps(what, default=lambda m: dict(m) if isinstance(m, Mapping) else str(m), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
@@ -199,16 +239,15 @@ class ExperimentWork:
     experiment: str
     setting: str
     engine: str
-    cases: tuple[tuple[str, ...], ...]
-    readings: tuple[tuple[str, ...], ...]
+    points: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
     seeds: tuple[int, ...]
 
     def __call__(self, block: Mapping[str, Any]) -> dict[str, Any]:
         """Simulate the points of a block and measure each; NaN where a judge has no such scenario."""
         experiment = get_experiment(self.experiment)
         out: dict[str, list[float]] = {name: [] for name in experiment.measures}
-        for case, reading, replication in zip(block["case"], block["reading"], block["replication"], strict=True):
-            scenario = experiment.build(self.cases[int(case)], self.readings[int(reading)], self.setting)
+        for point, replication in zip(block["run"], block["replication"], strict=True):
+            scenario = experiment.build(*self.points[int(point)], self.setting)
             result = _run(self.engine, scenario, self.seeds[int(replication)])
             for name, function in experiment.measures.items():
                 out[name].append(_measured(self.engine, function, result))
@@ -268,6 +307,7 @@ def run(
     *,
     engine: str = "packets",
     cases: Callable[[Mapping[str, str]], bool] | None = None,
+    replications: range | None = None,
     store: Path | None = None,
     executor: Executor | None = None,
     progress: Callable[[float], None] | None = None,
@@ -281,6 +321,8 @@ def run(
     engine : "packets", "ns2" or "linux"
     cases : callable, optional
         Which cases to run, by their labels; the others are NaN in the result.
+    replications : range, optional
+        Which replications to run; by default those of the setting, from 0 on.
     store : path of a `.zarr`, optional
         Points are kept as they finish; called again, a run that was killed goes on.
     executor : concurrent.futures.Executor, optional
@@ -291,7 +333,8 @@ def run(
     Returns
     -------
     Dataset
-        Each measure over the axes of the cases, `reading` and `replication`; attributes tell how to run it again.
+        Each measure over the axes of the cases, `reading` and `replication`; `runs` counts the replications of a case.
+        A run that several readings have in common is run once. Attributes tell how to run it again.
 
     Raises
     ------
@@ -317,17 +360,17 @@ def run(
         raise DomainError(f"{name} has no such case")
     readings = experiment.reading_labels(length.readings if engine == "packets" else 1)
     count = length.replications if engine == "packets" else max(experiment.judge_replications, 2)
-    work = ExperimentWork(
-        name, setting, engine, tuple(chosen), tuple(readings), tuple(spawn_seeds(experiment.seed, count))
-    )
-    points = {"case": np.arange(len(chosen)), "reading": np.arange(len(readings)), "replication": np.arange(count)}
-    total = len(chosen) * len(readings) * count
+    which = range(count) if replications is None else replications
+    points = tuple(dict.fromkeys((case, experiment.reading_of(case, r)) for case in chosen for r in readings))
+    work = ExperimentWork(name, setting, engine, points, tuple(spawn_seeds(experiment.seed, which.stop)[which.start :]))
+    grid = {"run": np.arange(len(points)), "replication": np.arange(len(which))}
+    total = len(points) * len(which)
     for case in chosen:
         experiment.build(case, readings[0], setting)  # refused before anything runs
     pool = ThreadPoolExecutor(os.cpu_count()) if executor is None else None
     try:
         data = sweep(
-            work, points, store=store, block=max(1, total // 4096), executor=executor or pool, throw=True, retry=True,
+            work, grid, store=store, block=max(1, total // 4096), executor=executor or pool, throw=True, retry=True,
             about={"model": name, "fingerprint": experiment.fingerprint(setting)},
             progress=None if progress is None else lambda done, _, __: progress(done / total),
         )  # fmt: skip
@@ -347,22 +390,34 @@ def _labelled(
 ) -> xr.Dataset:
     """Cases along their own axes."""
     axes = {axis: list(labels) for axis, labels in experiment.cases.items()}
-    shape = (*(len(labels) for labels in axes.values()), len(readings), len(work.seeds))
-    out = {}
+    sizes = tuple(len(labels) for labels in axes.values())
+    places = [tuple(axes[a].index(label) for a, label in zip(axes, case, strict=True)) for case in chosen]
+    rows = {point: i for i, point in enumerate(work.points)}
+    at = [[rows[case, experiment.reading_of(case, r)] for r in readings] for case in chosen]
+    out: dict[str, Any] = {}
     for measure in experiment.measures:
-        values = np.full(shape, np.nan)
-        for i, case in enumerate(chosen):
-            place = tuple(axes[axis].index(label) for axis, label in zip(axes, case, strict=True))
-            values[place] = data[measure].values[i]
+        values = np.full((*sizes, len(readings), len(work.seeds)), np.nan)
+        for place, several in zip(places, at, strict=True):
+            values[place] = data[measure].values[several]
         out[measure] = ((*axes, "reading", "replication"), values)
+    runs = np.zeros(sizes, int)
+    for place in places:
+        runs[place] = len(work.seeds)
     coords: dict[str, Any] = {**axes, "reading": [experiment.reading_name(r) for r in readings]}
-    coords["seed"] = ("replication", [str(seed) for seed in work.seeds])
+    coords |= {"seed": ("replication", [str(seed) for seed in work.seeds]), "runs": (tuple(axes), runs)}
     attrs = {
         "experiment": experiment.name, "setting": setting, "engine": work.engine, "version": __version__,
         "scenario": experiment.scenario, "fingerprint": experiment.fingerprint(setting),
         "run_again": f"tcpdynamics.paper_figures.experiments.run({experiment.name!r}, {setting!r})",
     }  # fmt: skip
     return xr.Dataset(out, coords, attrs)
+
+
+def run_on(data: xr.Dataset, more: xr.Dataset) -> xr.Dataset:
+    """A result with further replications of some of its cases; `runs` says of how many each case has."""
+    runs = data.runs + more.runs
+    joined = xr.concat([data.drop_vars("runs"), more.drop_vars("runs")], "replication", combine_attrs="override")
+    return joined.assign_coords(runs=runs)
 
 
 def partly(case: Mapping[str, str], *wanted: Mapping[str, str]) -> bool:

@@ -1,27 +1,26 @@
-"""The ledger: what the papers state, claim by claim, and the rule that decides each; read from `claims.toml`.
+"""The ledger: what the papers state, claim by claim, and the rule that decides each; from each paper's `claims.toml`.
 
-The file holds facts and rules only. `committed` names the commit that they are compared with, and `sealed` is a digest
-of all that decides, so that no rule changes quietly. What came out stands in `recorded.json`; reasons for what does not
-hold in `reasons.toml`.
+The files hold facts and rules only. What came out stands in `recorded.json`, reasons for what does not hold in
+`reasons.toml`, what was changed and why in each paper's `amendments.toml`.
 """
 
 from __future__ import annotations
 
-import fnmatch
 import functools
 import hashlib
 import itertools
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from importlib import resources
 from typing import Any
 
 from tcpdynamics.errors import DomainError, shown, suggestion
 
-from .rules import BOUNDS, EXACT, RULES, Range
+from .papers import PAPERS
+from .rules import BOUNDS, EXACT, MEAN, RULES, SAME, Range
 
 #: Who decides a claim.
 PACKETS, MODEL = "packets", "model"
@@ -37,7 +36,7 @@ _TEMPLATES = ("id", "quantity", "case", "compared_with", "arguments")
 #: Fields that decide, and are sealed.
 DECIDES = (
     "published", "rounding", "runs", "decided_by", "experiment", "value", "case", "compared_with", "form", "arguments",
-    "finding", "rule", "tolerance", "widest",
+    "finding", "rule", "tolerance", "calibrates",
 )  # fmt: skip
 
 
@@ -68,7 +67,7 @@ class Claim:
     rounding : float    Half a unit of the last printed digit.
     runs : int          Runs of which the published number is the mean.
     tolerance : float   By how much the range is widened.
-    widest : float      Half-width of the widest interval by which "one more run" may hold.
+    calibrates : str    An axis of readings whose label this cell chooses; it decides nothing then.
     figure : str        Name of the figure that shows it.
     """
 
@@ -91,7 +90,7 @@ class Claim:
     rounding: float = 0.0
     runs: int = 1
     tolerance: float = 0.0
-    widest: float = float("inf")
+    calibrates: str = ""
     figure: str = ""
     note: str = ""
 
@@ -113,8 +112,12 @@ class Claim:
             refuse("experiment", "must be there for packets")
         if self.decided_by == MODEL and not self.finding:
             refuse("finding", "must be there for a model")
-        if not self.rounding >= 0 or not self.tolerance >= 0 or self.runs < 1 or not self.widest > 0:
-            raise LedgerError(f"claim {shown(self.id)}: rounding, tolerance >= 0, runs >= 1, widest > 0 are needed")
+        if self.rule == MEAN and not isinstance(self.published, Mapping):
+            refuse("published", f"must be bounds for the rule {MEAN}")
+        if self.rule == SAME and (isinstance(self.published, Mapping) or not self.tolerance > 0):
+            refuse("published", f"must be a number, with a tolerance above 0, for the rule {SAME}")
+        if not self.rounding >= 0 or not self.tolerance >= 0 or self.runs < 1:
+            raise LedgerError(f"claim {shown(self.id)}: rounding, tolerance >= 0, runs >= 1 are needed")
 
     @property
     def paper(self) -> str:
@@ -155,12 +158,18 @@ class Claim:
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper: how pages call it, what it says in a sentence, and how it is cited."""
+    """A paper: how pages call it, what it says in a sentence, how it is cited, and how it was reproduced.
+
+    `parameters` are (name, value, source) of the main setting, the source such as "section 4"; `deviations` are
+    sentences on what our runs do otherwise.
+    """
 
     name: str
     title: str
     says: str
     cite: str
+    parameters: Sequence[tuple[str, str, str]] = ()
+    deviations: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -220,16 +229,22 @@ def ledger() -> Ledger:
     LedgerError
         The file says something that cannot be; the message names the claim and the key.
     """
-    text = resources.files(__package__).joinpath("claims.toml").read_text(encoding="utf-8")
-    return read_ledger(tomllib.loads(text))
+    tables = {paper: _table(f"{paper}/claims.toml") for paper in PAPERS}
+    for paper, table in tables.items():
+        table["paper"] |= _table(f"{paper}/setup.toml")
+    return read_ledger(tables, _table("seal.toml"))
 
 
-def read_ledger(table: Mapping[str, Any]) -> Ledger:
-    """A ledger from the table of a file: `[ledger]`, `[papers.NAME]`, and `[[statements]]` with their cells."""
-    papers = {name: Paper(name, **facts) for name, facts in table["papers"].items()}
+def _table(name: str) -> dict[str, Any]:
+    return tomllib.loads(resources.files(__package__).joinpath(name).read_text(encoding="utf-8"))
+
+
+def read_ledger(tables: Mapping[str, Mapping[str, Any]], fixed: Mapping[str, str]) -> Ledger:
+    """A ledger from the tables of the papers' files: `[paper]`, and `[[statements]]` with their cells."""
+    papers = {name: Paper(name, **table["paper"]) for name, table in tables.items()}
     claims: dict[str, Claim] = {}
     statements: dict[str, Statement] = {}
-    for given in table["statements"]:
+    for given in (one for table in tables.values() for one in table["statements"]):
         shared = {key: fact for key, fact in given.items() if key not in (*_STATED, "cells")}
         stated = {key: given[key] for key in _STATED if key in given}
         if missing := [key for key in ("id", "says", "weight", "kind") if key not in stated]:
@@ -247,8 +262,7 @@ def read_ledger(table: Mapping[str, Any]) -> Ledger:
             claims[claim.id] = claim
         cells = tuple(f"{paper}.{facts['id']}" for facts in rows)
         statements[stated["id"]] = Statement(**stated, cells=cells)
-    top = table["ledger"]
-    return Ledger(papers, statements, claims, top["committed"], top["sealed"])
+    return Ledger(papers, statements, claims, fixed["committed"], fixed["sealed"])
 
 
 def _claim(paper: str, statement: str, facts: Mapping[str, Any]) -> Claim:
@@ -337,16 +351,6 @@ def get_claim(name: str) -> Claim:
     return by_name[name]
 
 
-def seal(several: Iterable[Claim]) -> str:
-    """A digest of all that decides claims, whatever their order in the file.
-
-    >>> seal([]) == seal([])
-    True
-    """
-    facts = sorted((one.id, json.dumps(one.deciding(), default=dict, sort_keys=True)) for one in several)
-    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
-
-
 def changed() -> list[str]:
     """What is not as it was fixed or recorded, a sentence each: rules beside the seal, numbers beside the record.
 
@@ -354,11 +358,15 @@ def changed() -> list[str]:
     []
     """
     out = []
-    if seal(ledger().claims.values()) != ledger().sealed:
+    from . import protocol
+
+    if protocol.seal() != ledger().sealed:
         out.append(
-            f"claims.toml decides by other facts or rules than those that commit {ledger().committed} fixed; verdicts "
+            f"claims, experiments or rules are other ones than those that commit {ledger().committed} fixed; verdicts "
             "below are not the ledger's"
         )
+    elif recorded()["rows"] and recorded()["made"].get("protocol") != ledger().sealed:
+        out.append("recorded.json was made by another protocol than this one")
     if recorded()["rows"] and recorded()["made"].get("digest") != digest(recorded()["rows"]):
         out.append("recorded.json holds other numbers than those that were recorded")
     return out
@@ -375,10 +383,11 @@ def digest(rows: Mapping[str, Any]) -> str:
 
 #: How the rules and the record came about, as the history of the repository shows it; shown with the verdicts.
 HISTORY = (
-    "Rules and first results came in one commit (ec8c3e0), so the repository does not show that the rules came first; "
-    "no rule of a cell has changed since. Three rules above the cells were changed after results were known: 709e601 "
-    "(readings on both sides of a number decide nothing; a mark counts all claims) and, on 2026-11-27, marks of "
-    "statements instead of cells."
+    "This is the second protocol. Its statements, rules, readings and scenarios stand in a commit without results; the "
+    "record was made by later ones. Of the first protocol rules and results came in one commit (ec8c3e0), so the "
+    "repository does not show that the rules came first; three rules above the cells were changed after its results "
+    "were known: 709e601 (readings on both sides of a number decide nothing; a mark counts all claims) and a15abb6 "
+    "(marks of statements). Who wrote the second protocol knew the results of the first."
 )
 
 
@@ -390,20 +399,3 @@ def recorded() -> dict[str, Any]:
     if path.is_file():
         table = json.loads(path.read_text(encoding="utf-8"))
     return table
-
-
-@functools.cache
-def reasons() -> dict[str, Any]:
-    """Why claims do not hold, or hold with conditions: claim -> {kind, reason, run}; and "ours": what we had wrong.
-
-    In the file a reason names claims by patterns such as "leap.table1.*"; the first that fits a claim is its own.
-    """
-    path = resources.files(__package__).joinpath("reasons.toml")
-    table = tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    out: dict[str, Any] = {"ours": table.get("ours", [])}
-    for one in table.get("reasons", ()):
-        facts = {key: text for key, text in one.items() if key != "claims"}
-        for pattern in one["claims"]:
-            for name in fnmatch.filter(ledger().claims, pattern):
-                out.setdefault(name, facts)
-    return out

@@ -1,12 +1,16 @@
 """Rules of decision: from a published value or inequality and what was measured to a verdict.
 
-There are three:
+There are four:
 
 exact           a model's number: it lies in the published range, or it does not
-mean            the mean of replications: its 95 % interval lies in the published range, or beyond it, or reaches both
+mean            an inequality: the 95 % interval of our mean lies in the range, or beyond it, or reaches both
+same            a number with a tolerance: two one-sided tests at 5 %, which is to say that the 90 % interval of our
+                mean lies in the range, or beyond it, or reaches both
 one more run    a published number that is itself a run, or the mean of `runs`: the 95 % interval for such a mean, made
-                from our scatter, reaches the published number (to its rounding) or does not; where that interval is
-                wider than `widest`, it would allow nearly anything, and decides only against
+                from our scatter, reaches the published number (to its rounding) or does not. It decides for the paper
+                only where our own runs widen that interval little (`enough`)
+
+Where runs go on until a claim is decided, the error is shared among all looks at the numbers (`looks`).
 """
 
 from __future__ import annotations
@@ -24,8 +28,8 @@ FAILS = "does not hold"
 OPEN = "cannot be decided"
 VERDICTS = (HOLDS, CONDITIONS, FAILS, OPEN)
 
-EXACT, MEAN, RUN = "exact", "mean", "one more run"
-RULES = (EXACT, MEAN, RUN)
+EXACT, MEAN, SAME, RUN = "exact", "mean", "same", "one more run"
+RULES = (EXACT, MEAN, SAME, RUN)
 
 #: Bounds that a published inequality may have.
 BOUNDS = ("least", "most", "above", "below")
@@ -78,10 +82,16 @@ class Interval:
         return math.isfinite(self.mean) and math.isfinite(self.low) and math.isfinite(self.high)
 
 
-def interval(values: Sequence[float], runs: int | None = None) -> Interval:
-    """Student's 95 % interval of the mean, or with `runs` the one in which the mean of so many more runs will lie.
+#: The error of a rule's interval, both sides together.
+ERRORS = {MEAN: 0.05, SAME: 0.1, RUN: 0.05}
+#: "One more run" decides for a paper where its interval is at most so much wider than with endless runs of our own.
+WIDER = 1.25
 
-    Values that are no numbers are left out.
+
+def interval(values: Sequence[float], runs: int | None = None, error: float = 0.05) -> Interval:
+    """Student's interval of the mean, or with `runs` the one in which the mean of so many more runs will lie.
+
+    Values that are no numbers are left out. `error` is the probability that it misses, both sides together.
 
     Examples
     --------
@@ -89,8 +99,6 @@ def interval(values: Sequence[float], runs: int | None = None) -> Interval:
     >>> round(mean.low, 3), round(interval([1.0, 2.0, 3.0], runs=1).low, 3)
     (-0.484, -2.968)
     """
-    from scipy.special import stdtrit
-
     array = np.asarray(values, float)
     array = array[np.isfinite(array)]
     n = array.size
@@ -99,12 +107,55 @@ def interval(values: Sequence[float], runs: int | None = None) -> Interval:
     mean = float(array.mean())
     if n == 1:
         return Interval(mean, math.nan, math.nan, 1)
-    spread = 1 / n + (1 / runs if runs else 0.0)
-    half = float(stdtrit(n - 1, 0.975) * array.std(ddof=1) * math.sqrt(spread))
+    half = float(array.std(ddof=1)) * width(n, runs, error)
     return Interval(mean, mean - half, mean + half, n)
 
 
-def verdict(rule: str, within: Range, measured: Interval, widest: float = math.inf) -> str:
+def width(n: int, runs: int | None, error: float) -> float:
+    """Half of an interval from n runs, over their standard deviation."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(n - 1, 1 - error / 2)) * math.sqrt(1 / n + (1 / runs if runs else 0.0))
+
+
+def enough(n: int, runs: int) -> bool:
+    """Whether n runs of ours are enough for "one more run" to decide for a paper that printed the mean of `runs`.
+
+    >>> [next(n for n in range(2, 99) if enough(n, runs)) for runs in (1, 10)]
+    [9, 25]
+    """
+    from scipy.special import ndtri
+
+    least = float(ndtri(1 - ERRORS[RUN] / 2)) / math.sqrt(runs)
+    return n > 1 and width(n, runs, ERRORS[RUN]) <= WIDER * least
+
+
+def decided(rule: str, within: Range, values: Sequence[float], runs: int = 1, looks: int = 1) -> str:
+    """The verdict of a rule on replications.
+
+    Parameters
+    ----------
+    rule : str          "mean", "same" or "one more run".
+    within : Range      Numbers that bear the claim out.
+    values : sequence   A number of each replication.
+    runs : int          Of "one more run": runs of which the published number is the mean.
+    looks : int         How often the numbers are looked at while runs go on; each look has its part of the error.
+
+    Examples
+    --------
+    >>> decided(MEAN, Range(low=1.2), [1.6, 1.7, 1.8]), decided(MEAN, Range(low=1.7), [1.6, 1.7, 1.8])
+    ('holds', 'cannot be decided')
+    >>> decided(SAME, Range(0.9, 1.1), [0.99, 1.0, 1.01]), decided(RUN, Range(1.0, 1.0), [0.9, 1.1, 1.2])
+    ('holds', 'cannot be decided')
+    """
+    if rule == RUN:
+        measured = interval(values, runs, ERRORS[RUN])
+        came = verdict(rule, within, measured)
+        return OPEN if came == HOLDS and not enough(measured.n, runs) else came
+    return verdict(rule, within, interval(values, None, ERRORS[rule] / looks))
+
+
+def verdict(rule: str, within: Range, measured: Interval) -> str:
     """The verdict of one rule on one interval (of the kind that the rule asks for).
 
     Examples
@@ -112,7 +163,7 @@ def verdict(rule: str, within: Range, measured: Interval, widest: float = math.i
     >>> measured = Interval(1.7, 1.6, 1.8, 5)
     >>> verdict(MEAN, Range(low=1.2), measured), verdict(MEAN, Range(low=1.7), measured)
     ('holds', 'cannot be decided')
-    >>> verdict(RUN, Range(0.4285, 0.4295), Interval(0.44, 0.40, 0.48, 5), widest=0.05)
+    >>> verdict(RUN, Range(0.4285, 0.4295), Interval(0.44, 0.40, 0.48, 5))
     'holds'
     """
     if rule == EXACT:
@@ -121,19 +172,14 @@ def verdict(rule: str, within: Range, measured: Interval, widest: float = math.i
         return HOLDS if within.holds(measured.mean) else FAILS
     if not measured.known:
         return OPEN
-    low_in, high_in = within.holds(measured.low), within.holds(measured.high)
-    if low_in and high_in:
-        inside, apart = True, False
-    else:
-        inside = False
-        apart = measured.high < within.low or measured.low > within.high
-        apart = apart or (within.open_low and measured.high == within.low)
-        apart = apart or (within.open_high and measured.low == within.high)
+    if within.holds(measured.low) and within.holds(measured.high):
+        return HOLDS
+    apart = measured.high < within.low or measured.low > within.high
+    apart = apart or (within.open_low and measured.high == within.low)
+    apart = apart or (within.open_high and measured.low == within.high)
     if apart:
         return FAILS
-    if rule == RUN:
-        return HOLDS if (measured.high - measured.low) / 2 <= widest else OPEN
-    return HOLDS if inside else OPEN
+    return HOLDS if rule == RUN else OPEN
 
 
 def over_readings(

@@ -13,12 +13,14 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from . import ledger as book
-from .experiments import experiments
-from .ledger import KINDS, MODEL, WEIGHTS, Paper, Statement
+from .deciding import name_of
+from .ledger import KINDS, WEIGHTS, Paper, Statement
 from .rules import CONDITIONS, FAILS, HOLDS, OPEN, VERDICTS, on_both_sides, over_readings
 
 #: Rows of decisions, as JSON has them: claim -> verdict, readings and numbers.
 Rows = Mapping[str, Mapping[str, Any]]
+#: A reading, or a part of one: axis -> label.
+Labels = Mapping[str, str]
 #: Weights that count for a mark.
 COUNTED = ("central", "supporting")
 #: Kinds of statements, several of them.
@@ -27,7 +29,7 @@ KINDS_IN_WORDS = dict(zip(KINDS, ("derivations", "directions", "numbers"), stric
 MARKS = (
     "Marks count statements: those that hold, of those that are decided. A statement holds if all its cells hold under "
     "every reading that decides. With conditions (under some readings only) it is decided and not held. What cannot be "
-    "decided counts on neither side, arithmetic for no mark."
+    "decided counts on neither side, arithmetic for no mark, a cell that calibrates for no statement."
 )
 #: What failed on top.
 _RANK = (FAILS, CONDITIONS, OPEN, HOLDS, "")
@@ -54,12 +56,14 @@ class Outcome:
     verdict : str       One of `rules.VERDICTS`; empty where a cell was not decided yet.
     condition : str     Of one that holds with conditions: where, or under how many readings, it does.
     readings : tuple of (name, verdict)   Joint readings; those with the same runs stand there once.
+    labels : tuple of mappings            Axis -> label of each of these.
     """
 
     statement: Statement
     verdict: str
     condition: str = ""
     readings: tuple[tuple[str, str], ...] = ()
+    labels: tuple[Labels, ...] = ()
 
 
 def outcome(statement: Statement, rows: Rows) -> Outcome:
@@ -72,44 +76,44 @@ def outcome(statement: Statement, rows: Rows) -> Outcome:
     >>> outcome(first, dict.fromkeys(first.cells, row)).verdict, outcome(first, {}).verdict
     ('holds', '')
     """
-    if any(name not in rows for name in statement.cells):
+    cells = deciding_cells(statement)
+    if any(name not in rows for name in cells):
         return Outcome(statement, "")
-    sources = _merged(_by_source(statement.cells, rows))
-    joint = []
-    for choice in itertools.product(*sources.values()):
-        cells = [cell for _, several in choice for cell in several]
-        joint.append((", ".join(name for name, _ in choice if name != ONLY) or ONLY, _together(cells)))
+    joint = [(labels, _together(several)) for labels, several in _joined([_readings(rows[name]) for name in cells])]
     verdict, _ = over_readings([verdict for _, verdict in joint])
-    if verdict == FAILS and _may_lie_between(statement.cells, rows):
+    if verdict == FAILS and _may_lie_between(cells, rows):
         verdict = OPEN
-    condition = _condition(sources, joint) if verdict == CONDITIONS else ""
-    return Outcome(statement, verdict, condition, tuple(joint))
+    condition = _condition(joint) if verdict == CONDITIONS else ""
+    named = tuple((name_of(labels) if labels else ONLY, verdict) for labels, verdict in joint)
+    return Outcome(statement, verdict, condition, named, tuple(labels for labels, _ in joint))
 
 
-def _by_source(claims: Iterable[str], rows: Rows) -> dict[str, dict[str, dict[str, Cell]]]:
-    """Source (experiment or finding) -> reading -> claim -> what came out."""
-    out: dict[str, dict[str, dict[str, Cell]]] = {}
-    for name in claims:
-        claim, row = book.get_claim(name), rows[name]
-        readings = row["readings"] or [(ONLY, row["verdict"], math.nan)]
-        source = claim.finding if claim.decided_by == MODEL else claim.experiment
-        if claim.decided_by == MODEL:  # numbers of one finding may have readings of their own
-            source += f"/{len(readings)}"
-        for reading, verdict, value in readings:
-            number = math.nan if value is None else float(value)
-            out.setdefault(source, {}).setdefault(str(reading), {})[name] = Cell(str(verdict), number)
-    return out
+def deciding_cells(statement: Statement) -> list[str]:
+    """Cells of a statement but for those that calibrate."""
+    return [name for name in statement.cells if not book.get_claim(name).calibrates]
 
 
-def _merged(sources: dict[str, dict[str, dict[str, Cell]]]) -> dict[str, list[tuple[str, tuple[Cell, ...]]]]:
-    """Readings of each source; of those whose runs are the same the first alone."""
-    out = {}
-    for source, readings in sources.items():
-        once: dict[str, tuple[str, tuple[Cell, ...]]] = {}
-        for name, cells in readings.items():
-            once.setdefault(repr(tuple(cells.values())), (name, tuple(cells.values())))
-        out[source] = list(once.values())
-    return out
+def _readings(row: Mapping[str, Any]) -> list[tuple[Labels, Cell]]:
+    """A decided cell under each of its readings, by their labels."""
+    if not row["readings"]:
+        return [({}, Cell(str(row["verdict"]), math.nan))]
+    return [
+        (labels, Cell(str(verdict), math.nan if mean is None else float(mean)))
+        for labels, (_, verdict, mean) in zip(row["labels"], row["readings"], strict=True)
+    ]
+
+
+def _joined(cells: Iterable[list[tuple[Labels, Cell]]]) -> list[tuple[Labels, tuple[Cell, ...]]]:
+    """Joint readings: all combinations in which an axis has one and the same label in each cell that has the axis."""
+    joint: list[tuple[Labels, tuple[Cell, ...]]] = [({}, ())]
+    for readings in cells:
+        joint = [
+            ({**labels, **others}, (*several, cell))
+            for labels, several in joint
+            for others, cell in readings
+            if all(labels.get(axis, label) == label for axis, label in others.items())
+        ]
+    return joint
 
 
 def _together(cells: Sequence[Cell]) -> str:
@@ -136,17 +140,16 @@ def _on_both_sides(name: str, rows: Rows) -> bool:
     return on_both_sides(means, book.get_claim(name).range)
 
 
-def _condition(sources: Mapping[str, Any], joint: Sequence[tuple[str, str]]) -> str:
+def _condition(joint: Sequence[tuple[Labels, str]]) -> str:
     """Where a statement holds: the label of an axis, or of two, that tells those readings from the others."""
-    labels = _labels(sources)
-    decided = [(labels[name], verdict) for name, verdict in joint if verdict != OPEN and name in labels]
+    decided = [(labels, verdict) for labels, verdict in joint if verdict != OPEN]
     axes = sorted({axis for one, _ in decided for axis in one})
     for count in (1, 2):
         for chosen in itertools.combinations(axes, count):
             by_label: dict[tuple[str, ...], set[str]] = {}
             for one, verdict in decided:
                 by_label.setdefault(tuple(one.get(axis, "") for axis in chosen), set()).add(verdict)
-            if decided and all(len(verdicts) == 1 for verdicts in by_label.values()):
+            if all(len(verdicts) == 1 for verdicts in by_label.values()):
                 there = [
                     ", ".join(f'{axis} "{label}"' for axis, label in zip(chosen, one, strict=True))
                     for one, verdicts in by_label.items()
@@ -154,24 +157,8 @@ def _condition(sources: Mapping[str, Any], joint: Sequence[tuple[str, str]]) -> 
                 ]
                 if len(there) <= MOST_CONDITIONS:
                     return "where " + "; or ".join(there)
-    held = [name for name, verdict in joint if verdict == HOLDS]
-    return f"under {len(held)} of {len(joint)} readings, such as {held[0]}"
-
-
-def _labels(sources: Mapping[str, Any]) -> dict[str, dict[str, str]]:
-    """Joint reading -> axis -> label."""
-    several = []
-    for source, readings in sources.items():
-        one = experiments().get(source)
-        if one is None:
-            several.append([(name, {"reading": name}) for name, _ in readings])
-            continue
-        known = {one.reading_name(x): dict(zip(one.readings, x, strict=True)) for x in one.reading_labels()}
-        several.append([(name, known.get(name, {"reading": name})) for name, _ in readings])
-    return {
-        ", ".join(name for name, _ in choice if name != ONLY) or ONLY: {k: v for _, x in choice for k, v in x.items()}
-        for choice in itertools.product(*several)
-    }
+    held = [labels for labels, verdict in joint if verdict == HOLDS]
+    return f"under {len(held)} of {len(joint)} readings, such as {name_of(held[0])}"
 
 
 @dataclass(frozen=True)
@@ -185,7 +172,7 @@ class Summary:
     verdicts : mapping            Claim -> verdict of the cell.
     first, best, worst : (held, decided)
         Of the statements that count, those that hold under one joint reading: the first, which is the most likely one,
-        and those under which most and fewest hold. A joint reading takes one reading for each experiment and finding.
+        and the best and the worst that were found. A joint reading has one label for each axis of the paper.
     """
 
     paper: Paper
@@ -250,34 +237,50 @@ def summaries(rows: Rows | None = None) -> dict[str, Summary]:
         statements = [one for one in book.ledger().statements.values() if one.paper == name]
         outcomes = tuple(outcome(one, rows) for one in statements)
         verdicts = {c: str(rows.get(c, {}).get("verdict", "")) for c in book.claims(name)}
-        decided = [one for one in statements if all(cell in rows for cell in one.cells)]
-        out[name] = Summary(paper, outcomes, verdicts, *_joint(decided, rows))
+        out[name] = Summary(paper, outcomes, verdicts, *_joint(outcomes))
     return out
 
 
-def _joint(statements: Sequence[Statement], rows: Rows) -> list[tuple[int, int]]:
-    """Statements that hold, and those decided, under the first, the best and the worst joint reading."""
-    counted = [one for one in statements if one.weight in COUNTED]
-    sources = _by_source([cell for one in counted for cell in one.cells], rows)
+def _joint(outcomes: Sequence[Outcome]) -> tuple[tuple[int, int], ...]:
+    """Statements that hold, and those decided, under the first, the best and the worst joint reading.
 
-    def under(choice: Mapping[str, str], within: str = "") -> tuple[int, int]:
-        verdicts = []
-        for one in counted:
-            cells = [(s, sources[s][r][cell]) for cell in one.cells for s, r in choice.items() if cell in sources[s][r]]
-            if len(cells) == len(one.cells) and (not within or {s for s, _ in cells} == {within}):
-                verdicts.append(_together([cell for _, cell in cells]))
+    The best and the worst are searched from the first one on, an axis at a time, until no other label is better.
+    """
+    counted = [
+        list(zip(one.labels, (verdict for _, verdict in one.readings), strict=True))
+        for one in outcomes
+        if one.statement.weight in COUNTED and one.verdict
+    ]
+    axes: dict[str, dict[str, None]] = {}
+    for labels in (labels for readings in counted for labels, _ in readings):
+        for axis, label in labels.items():
+            axes.setdefault(axis, {})[label] = None
+
+    def under(choice: Labels) -> tuple[int, int]:
+        verdicts = [_under(choice, readings) for readings in counted]
         return verdicts.count(HOLDS), len(verdicts) - verdicts.count(OPEN)
 
-    def score(source: str, reading: str) -> tuple[int, int]:
-        held, decided = under({source: reading}, source)
-        return held, held - decided
+    def searched(sign: int) -> tuple[int, int]:
+        best = {axis: next(iter(labels)) for axis, labels in axes.items()}
 
-    first = {source: next(iter(readings)) for source, readings in sources.items()}
-    best, worst = dict(first), dict(first)
-    for source, readings in sources.items():
-        scores = {reading: score(source, reading) for reading in readings}
-        best[source], worst[source] = max(scores, key=scores.__getitem__), min(scores, key=scores.__getitem__)
-    return [under(first), under(best), under(worst)]
+        def score(choice: Labels) -> tuple[int, int]:
+            held, decided = under(choice)
+            return sign * held, sign * (held - decided)
+
+        while True:
+            near = [best | {axis: label} for axis, labels in axes.items() for label in labels]
+            better = max(near, key=score, default=best)
+            if not near or score(better) <= score(best):
+                return under(best)
+            best = better
+
+    return under({axis: next(iter(labels)) for axis, labels in axes.items()}), searched(1), searched(-1)
+
+
+def _under(choice: Labels, readings: Sequence[tuple[Labels, str]]) -> str:
+    """The verdict of a statement under a joint reading of the paper; undecided where that was not run."""
+    fits = (verdict for labels, verdict in readings if all(choice[axis] == label for axis, label in labels.items()))
+    return next(fits, OPEN)
 
 
 def counts(verdicts: Iterable[str]) -> dict[str, int]:

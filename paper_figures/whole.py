@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 import subprocess
@@ -18,8 +19,10 @@ import xarray as xr
 from tcpdynamics import __version__
 
 from . import ledger as book
-from .deciding import Decision, decide, solve_aside, solved
-from .experiments import JUDGES, get_experiment, run
+from .deciding import Decision, decide, solve_aside, solved, undecided, wanted_cases
+from .experiments import JUDGES, get_experiment, run, run_on
+from .ledger import Claim
+from .protocol import probes, seal
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -39,7 +42,8 @@ class Whole:
 
     def document(self) -> dict[str, Any]:
         """As JSON has it: the file `ledger.json` of an output folder, and `recorded.json` of the package."""
-        return {"made": self.made, "rows": {name: one.document() for name, one in self.decisions.items()}}
+        rows = {name: one.document() for name, one in self.decisions.items()}
+        return {"made": self.made | {"digest": book.digest(rows)}, "rows": rows}
 
 
 def decide_all(
@@ -98,6 +102,9 @@ def decide_all(
             progress(label, (i + share) / len(rounds))
 
         results[name, engine] = _kept(name, setting, engine, stores, executor, part)
+        if engine == "packets":
+            of_run = [c for c in claims.values() if c.experiment == name]
+            results[name, engine] = _until_decided(of_run, results[name, engine], setting, stores, executor)
     if wait is not None:
         wait()
     for name in findings:
@@ -114,7 +121,10 @@ def decide_all(
         {n: data for (n, e), data in results.items() if e == engine} for engine in ("packets", *judges)
     )
     beside = dict(zip(judges, by_judge, strict=True))
-    return Whole(decisions, packets, beside, made(setting, time.perf_counter() - began))
+    how = made(setting, time.perf_counter() - began)
+    if setting == "full" and not chosen:
+        how["probes"] = probes({name: run(name, "tiny", executor=executor) for name in names})
+    return Whole(decisions, packets, beside, how)
 
 
 def _kept(
@@ -125,16 +135,42 @@ def _kept(
     executor: Executor | None,
     progress: Callable[[float], None],
 ) -> xr.Dataset:
-    """Run an experiment, with a store of its own; the store's name tells what it is of, so that another is not met."""
-    mark = get_experiment(name).fingerprint(setting)[:12]
-    store = None if stores is None else stores / f"{name}-{setting}-{engine}-{mark}.zarr"
+    """Run an experiment, with a store of its own."""
+    store = _store(stores, name, setting, engine)
     return run(name, setting, engine=engine, store=store, executor=executor, progress=progress).load()
+
+
+def _until_decided(
+    claims: Sequence[Claim], data: xr.Dataset, setting: str, stores: Path | None, executor: Executor | None
+) -> xr.Dataset:
+    """Run on the cases of claims that are undecided, or so in their first reading: twice as many each time."""
+    name = claims[0].experiment
+    length = get_experiment(name).setting(setting)
+    count = length.replications
+    while 2 * count <= length.limit:
+        several = [c for c in claims if undecided(c, data, setting)]
+        if not several:
+            break
+        cases = wanted_cases(*several)
+        mark = hashlib.sha256("".join(sorted(c.id for c in several)).encode()).hexdigest()[:8]
+        store = _store(stores, name, setting, f"from-{count}-{mark}")
+        more = run(name, setting, cases=cases, replications=range(count, 2 * count), store=store, executor=executor)
+        data = run_on(data, more.load())
+        count *= 2
+    return data
+
+
+def _store(stores: Path | None, name: str, setting: str, what: str) -> Path | None:
+    """The store of a run: its name tells what it is of, so that another is not met."""
+    mark = get_experiment(name).fingerprint(setting)[:12]
+    return None if stores is None else stores / f"{name}-{setting}-{what}-{mark}.zarr"
 
 
 def made(setting: str, seconds: float) -> dict[str, Any]:
     """What made a result: versions, machine, commit, date."""
     return {
         "setting": setting,
+        "protocol": seal(),
         "version": __version__,
         "commit": commit(),
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),

@@ -13,7 +13,7 @@ EVERY = mutants.mutants()
 #: One a paper that a model's claims notice, within seconds.
 CHEAP = (
     "idle time without its p", "the map forgets K", "the multiplier has a sign wrong",
-    "duplicates without LEAP over 1 + a",
+    "links of bytes instead of bits",
     "the round trip takes steps half as large",
 )  # fmt: skip
 
@@ -27,7 +27,7 @@ def test_each_mutant_breaks_one_place_and_names_claims(mutant: mutants.Mutant) -
 def test_there_are_enough_and_each_paper_has_some() -> None:
     assert len(EVERY) >= 60 and len({m.name for m in EVERY}) == len(EVERY)
     counts = Counter(m.paper for m in EVERY)
-    assert set(counts) == set(ledger.ledger().papers) and min(counts.values()) >= 10
+    assert set(counts) == set(ledger.ledger().papers) and min(counts.values()) >= 8
 
 
 @pytest.mark.slow

@@ -71,7 +71,7 @@ def _overview(summaries: dict[str, Summary]) -> list[str]:
         for one in summary.outcomes:
             if one.statement.weight == "central":
                 lines += _wrapped(one.statement.says, f"  {SHORT.get(one.verdict, '?'):6}", " " * 8)
-    legend = "if: under some readings of what a paper leaves open; no: under none; open: undecided. "
+    legend = "if: under some readings; no: under none; open: undecided. "
     return lines + _wrapped(f"{legend}{MARKS}")
 
 
@@ -131,10 +131,11 @@ def _statement(came: Outcome) -> list[str]:
     from .. import ledger_rows
 
     one = came.statement
+    row_of = ledger_rows.statement(came, ledger.recorded()["rows"])
     lines = _wrapped(f"{one.id}: {one.says}", rest="  ")
     words = {
         "verdict": (came.verdict or ledger_rows.NOT_YET) + (f": {came.condition}" if came.condition else ""),
-        "weight": f"{one.weight} {one.kind}", "not printed": one.missing,
+        "weight": f"{one.weight} {one.kind}", "not printed": one.missing, "reason": row_of["reason"],
     }  # fmt: skip
     for word, text in words.items():
         if text:
@@ -154,26 +155,41 @@ def _statement(came: Outcome) -> list[str]:
 
 
 def _print_json(names: Iterable[str], summaries: dict[str, Summary]) -> None:
-    """Rows of cells, each with its statement and its decision."""
+    """What made the record; papers with their marks; statements; cells, each with its decision."""
     from tcpdynamics.paper_figures import ledger
 
     from .. import ledger_rows
 
-    recorded = ledger.recorded()["rows"]
-    cells = [cell for name in names for cell in _cells(name, summaries)]
-    rows = [ledger_rows.row(ledger.get_claim(cell), recorded.get(cell)) for cell in cells]
-    click.echo(json.dumps([row | {"decision": recorded.get(row["id"])} for row in rows], indent=2))
+    recorded = ledger.recorded()
+    cells = list(dict.fromkeys(cell for name in names for cell in _cells(name, summaries)))
+    rows = [ledger_rows.row(ledger.get_claim(cell), recorded["rows"].get(cell)) for cell in cells]
+    several = {row["statement"] for row in rows}
+    outcomes = [one for summary in summaries.values() for one in summary.outcomes if one.statement.id in several]
+    papers = {
+        name: {
+            "title": one.paper.title, "says": one.paper.says, "cite": one.paper.cite, "marks": one.marks,
+            "first": one.first, "best": one.best, "worst": one.worst,
+        }
+        for name, one in summaries.items() if any(row["paper"] == name for row in rows)
+    }  # fmt: skip
+    document = {
+        "made": recorded["made"],
+        "papers": papers,
+        "statements": [ledger_rows.statement(one, recorded["rows"]) for one in outcomes],
+        "cells": [row | {"decision": recorded["rows"].get(row["id"])} for row in rows],
+    }
+    click.echo(json.dumps(document, indent=2))
 
 
 def lines_of(row: dict[str, Any]) -> list[str]:
     """A row of the ledger for a terminal."""
     texts = {
         "where": row["place"], "quantity": row["quantity"], "published": row["published"], "model": row["model"],
-        "packets": row["packets"], "ns-2": row["ns2"], "Linux": row["linux"], "rule": row["rule"],
-        "decided by": row["experiment"],
-        "scenario": row["scenario"], "ours": row["finding"],
-        "verdict": row["verdict"] + (f" ({row['readings']})" if row["readings"] else ""), "reason": row["reason"],
-        "backed by": row["backed_by"] if row["reason"] else "", "again": row["command"],
+        "packets": row["packets"], "reading": row["shown"], "ns-2": row["ns2"], "Linux": row["linux"],
+        "rule": row["rule"],
+        "decided by": row["experiment"] + (f", {row['setting']} setting" if row["setting"] else ""),
+        "case": row["case"], "scenario": row["scenario"], "ours": row["finding"],
+        "verdict": row["verdict"] + (f" ({row['readings']})" if row["readings"] else ""), "again": row["command"],
     }  # fmt: skip
     lines = [row["id"]]
     for word, text in texts.items():

@@ -216,6 +216,7 @@ def _decide(name: str, quick: bool, as_json: bool) -> None:
         click.echo(json.dumps({"claim": claim.id, **came}))
         return
     click.echo("\n".join(lines_of(ledger_rows.row(claim, came))))
+    click.echo(ledger_rows.how_decided(claim, came))
 
 
 def _certify(output: Path | None, force: bool) -> None:

@@ -85,7 +85,7 @@ def answer(row: dict[str, Any]) -> dict[str, Any] | None:
         "readings": "; ".join([row["readings"], *(
             f"{one['reading']}: {one['value']}, {one['verdict']}" for one in row["each_reading"][:MOST_READINGS]
         )]) if row["readings"] else "",
-        "reason": row["reason"], "backed by": row["backed_by"], "our finding": ours, "rule": row["rule"],
+        "on show": row["shown"], "our finding": ours, "rule": row["rule"], "case": row["case"],
         "decided by": f"{row['experiment']}, {row['setting']} setting", "note": row["note"],
     }  # fmt: skip
     return {"verdict": row["verdict"], "lines": {head: text for head, text in lines.items() if text}}

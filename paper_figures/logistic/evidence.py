@@ -141,16 +141,6 @@ def fairness() -> Curves:
     return Curves("flows", "time [RTT]", (Curve("R1", FLOWS, r1), Curve("R3", FLOWS, r3)))
 
 
-@evidence("logistic.error_of_A", "How much an error of one A_i is amplified, against the number of flows")
-def error_of_available() -> Curves:
-    """Steady rate per unit of error."""
-    n = np.unique(np.geomspace(2, 1000, 60).astype(int))
-    gain = [float(LotkaVolterraErrors(flows=int(k), gamma=GAMMA).own_gain()) for k in n]
-    return Curves("flows", "change of the rate per error of A_i", (
-        Curve("amplification", n, gain), Curve("gamma/(1-gamma)", [2, 1000], [GAMMA / (1 - GAMMA)] * 2, "dash"),
-    ), log="x")  # fmt: skip
-
-
 @evidence("logistic.error_of_K", "By how much a flow may take K too low before it dies out")
 def error_of_capacity() -> Curves:
     """Where the others' sum is known (eq. 6), and where A_i is measured by itself (eq. 7)."""

@@ -25,7 +25,7 @@ MBIT = 1e6
 #: Order of senders, each with its colour.
 ORDER = ("Proposed", "Reno", "HSTCP", "Scalable")
 #: Readings that are drawn beside the first one.
-OTHER_START = "otherwise hardly any slow start"
+OTHER_START = "measured 5 % wrong each RTT, slow start until a loss"
 OTHER_RATES = "others windows, measured 5 % wrong each RTT, buffer 2 RTT"
 
 
@@ -137,7 +137,9 @@ def draw_fig4(result: xr.Dataset) -> go.Figure:
     return _titled(drawing, "time [s]", "window [packets]")
 
 
-def _convergence(result: xr.Dataset) -> go.Figure:
+@figure_of("logistic.fig5", "Fig. 5: time until 99 % of the link is used, against its rate", "logistic.scaling")
+def draw_fig5(result: xr.Dataset) -> go.Figure:
+    """Means with 95 % intervals, under the first reading; dashed: another one. Reno is watched for 350 s at most."""
     import plotly.graph_objects as go
 
     drawing = go.Figure()
@@ -145,7 +147,7 @@ def _convergence(result: xr.Dataset) -> go.Figure:
     kinds = [(0, "solid", "")]
     names = [str(name) for name in result.reading.values]
     if OTHER_START in names:
-        kinds.append((names.index(OTHER_START), "dash", ", hardly any slow start"))
+        kinds.append((names.index(OTHER_START), "dash", ", slow start until a loss"))
     for sender in result.sender.values:
         colour = COLOURS[ORDER.index(str(sender))]
         for reading, dash, more in kinds:
@@ -159,18 +161,6 @@ def _convergence(result: xr.Dataset) -> go.Figure:
     drawing.update_xaxes(type="log", range=[1, 3], tickvals=[10, 30, 100, 300, 1000])
     drawing.update_yaxes(type="log", tickvals=[0.5, 0.6, 0.8, 1, 1.2, 1.5, 2, 3, 5, 10, 20, 50, 100])
     return _titled(drawing, "bottleneck bandwidth [Mbit/s]", "convergence time [s]")
-
-
-@figure_of("logistic.fig5", "Fig. 5: time until 99 % of the link is used, against its rate", "logistic.scaling")
-def draw_fig5(result: xr.Dataset) -> go.Figure:
-    """Means with 95 % intervals, under the first reading; dashed: another one."""
-    return _convergence(result)
-
-
-@figure_of("logistic.fig5_reno", "Fig. 5: time until 99 % of the link is used, beside Reno", "logistic.scaling_reno")
-def draw_fig5_reno(result: xr.Dataset) -> go.Figure:
-    """As Fig. 5, at the rates at which Reno ends."""
-    return _convergence(result)
 
 
 @figure("logistic.fig6", "Fig. 6: throughput while UDP leaves 80, 65, 50 and 80 Mbit/s", fig6)

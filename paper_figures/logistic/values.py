@@ -3,15 +3,35 @@
 from __future__ import annotations
 
 import numpy as np
+import xarray as xr
 
 from tcpdynamics.models import Logistic, LogisticMap, LotkaVolterraThroughput, LotkaVolterraWindows, per_flow
 from tcpdynamics.solvers import trajectory
 
-from ..deciding import predicted
+from ..deciding import predicted, value
 from .figures import ACCESS, EPSILON, GAMMA
 
-#: UDP's share of the link in Fig. 5.
-UDP = 0.2
+#: Beside the proposed one.
+OTHERS = ["Reno", "HSTCP", "Scalable"]
+
+
+@value("logistic.over_quickest")
+def over_quickest(data: xr.Dataset, rate: str) -> xr.DataArray:
+    """Time of the proposed flow until 99 % of the link is used, over that of the quickest of the others."""
+    at = data.filled.sel(rate=rate, drop=True)
+    over: xr.DataArray = at.sel(sender="Proposed", drop=True) / at.sel(sender=OTHERS).min("sender")
+    return over
+
+
+@value("logistic.wider_by_errors")
+def wider_by_errors(data: xr.Dataset, rate: str) -> xr.DataArray:
+    """Distance of a run's time from the mean of all runs [s]: with errors less without."""
+    off = _off_mean(data.filled.sel(rate=rate, drop=True))
+    return off.sel(error="some", drop=True) - off.sel(error="none", drop=True)
+
+
+def _off_mean(times: xr.DataArray) -> xr.DataArray:
+    return abs(times - times.mean("replication"))
 
 
 @predicted("logistic.gain_off")
@@ -23,13 +43,9 @@ def gain_off(gain: str) -> float:
 
 
 @predicted("logistic.printed_time")
-def printed_time(sender: str, rate: str) -> float:
-    """Round trips by the printed T from a tenth of the window's end to 99 % of a link that UDP takes a fifth of.
-
-    Beside UDP eq. (8) is a logistic equation with epsilon (1 - gamma UDP) that ends at (1 - gamma UDP) K base_rtt.
-    """
-    free = 1 - GAMMA * UDP
-    return float(Logistic(epsilon=EPSILON * free).time_to(0.9, (0.99 - UDP) / free))
+def printed_time(rate: str) -> float:
+    """T of section 3.2 from 10 to 99 % of K base_rtt [RTT]."""
+    return float(Logistic(epsilon=EPSILON).time_to(0.9, 0.99))
 
 
 @predicted("logistic.eq9_share")

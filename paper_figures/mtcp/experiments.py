@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping
 
 from ..experiments import Axis, Changes, Experiment, Setting
 from .measures import (
     acks,
+    after_failure,
     beside_silence,
-    least_window,
-    needless,
+    both_paths,
+    completes,
+    covered_acks,
+    first_repeat,
+    first_route,
+    needless_repeats,
     one_way_error,
-    outstanding,
+    others,
     over_reno,
+    repeats_elsewhere,
     sent_at_5s,
     silences_beside,
     taken_for_lost,
@@ -29,13 +33,11 @@ SCHEMES = {
     "duplicated": {"flows.0.acks": "duplicated"},
     "duplicated and delayed": {"flows.0.acks": "duplicated_delayed"},
 }
-#: Reno alone, over the first route (Fig. 13).
-_RENO: dict[str, Any] = {
-    "sender": "reno", "route": ["s", "a1", "a2", "d"], "packet_size": 1000, "segments": 2000, "window_limit": 20,
-}  # fmt: skip
+#: Reno in place of M/TCP, over the first route (Fig. 13).
+_RENO: Changes = {"flows.0.sender": "reno", "flows.0.routes": [], "flows.0.route": ["s", "a1", "a2", "d"]}
 #: The second route joins others then: ns-2 sends over the only way.
 _ALONE = {"links.4.source": "other source", "links.7.target": "other target"}
-SENDERS: Axis = {RENO: {"flows.0": _RENO, **_ALONE}, **SCHEMES}
+SENDERS: Axis = {RENO: {**_RENO, **_ALONE}, **SCHEMES}
 #: Places of the links that lose data and acknowledgements, of each route.
 _THERE, _BACK = (1, 5), (2, 6)
 ACK_LOSS = ("0", "5", "10", "13")
@@ -65,52 +67,65 @@ READINGS: Mapping[str, Axis] = {
     "lists": {"cumulative": {}, "replies only": {"flows.0.parameters.cumulative": 0}},
     "floor": {"as Reno": {}, "none": {"flows.0.min_rto": "1ms"}},
 }
-#: Readings that are of M/TCP only.
-_OF_MTCP = ("lists", "floor")
-
-
-@dataclass(frozen=True)
-class BesideReno(Experiment):
-    """An experiment some of whose cases are Reno's, which readings of M/TCP leave as they are."""
-
-    def _changes(self, case: Sequence[str], reading: Sequence[str], setting: str) -> Iterator[Changes]:
-        yield self.setting(setting).changes
-        yield from (axis[label] for axis, label in zip(self.cases.values(), case, strict=True))
-        for name, label in zip(self.readings, reading, strict=True):
-            if case[0] != RENO or name not in _OF_MTCP:
-                yield self.readings[name][label]
-
+#: Lists and timeouts of M/TCP are no matter of Reno's.
+OF_MTCP: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "lists": {"sender": tuple(SCHEMES)}, "floor": {"sender": tuple(SCHEMES)},
+}  # fmt: skip
 
 #: Table 4.
-TABLE4 = BesideReno(
+TABLE4 = Experiment(
     "mtcp.table4",
     "2 Mbytes over two routes that lose data and acknowledgements, and by Reno over one (Table 3, Fig. 12)",
     "table4.toml",
     {"sender": SENDERS, "ack_loss": {q: {f"links.{i}.loss": float(q) / 100 for i in _BACK} for q in ACK_LOSS}},
-    {"throughput": throughput, "needless": needless, "acks": acks},
+    {"throughput": throughput, "needless_repeats": needless_repeats, "acks": acks},
     readings=READINGS,
+    applies=OF_MTCP,
     tiny=Setting(3),
-    quick=Setting(20, 6),
+    quick=Setting(25, 6),
     full=Setting(40, 0),
     judge_replications=5,
 )
 
 #: Figs. 14 to 18.
-COURSE = BesideReno(
+COURSE = Experiment(
     "mtcp.course",
     "the same transfer with 5 % of the acknowledgements lost, as it goes on (Figs. 14 to 18)",
     "course.toml",
     {"sender": SENDERS},
     {
-        "sent_at_5s": sent_at_5s, "beside_silence": beside_silence, "silences_beside": silences_beside,
-        "timeouts": timeouts, "least_window": least_window, "outstanding": outstanding,
+        "throughput": throughput, "sent_at_5s": sent_at_5s, "beside_silence": beside_silence,
+        "silences_beside": silences_beside, "timeouts": timeouts, "first_route": first_route,
+        "needless_repeats": needless_repeats, "first_repeat": first_repeat, "both_paths": both_paths,
+        "repeats_elsewhere": repeats_elsewhere, "covered_acks": covered_acks,
     },
     readings=READINGS,
-    tiny=Setting(3),
+    applies=OF_MTCP,
+    tiny=Setting(5),
     quick=Setting(20, 6),
     full=Setting(40, 0),
     judge_replications=5,
 )  # fmt: skip
+
+#: Section 1. From 3 s on route #1 carries nothing.
+OUTAGE = Experiment(
+    "mtcp.outage",
+    "the same transfer, 5 % of the ACKs lost, where route #1 goes down after 3 s, and Reno over the other route",
+    "course.toml",
+    {"sender": SENDERS},
+    {"completes": completes, "after_failure": after_failure},
+    readings={
+        "what goes down": {
+            "both ways": {f"links.{i}.changes": [["3s", 0]] for i in (_THERE[1], _BACK[1])},
+            "the way there": {f"links.{_THERE[1]}.changes": [["3s", 0]]},
+        },
+        **READINGS,
+    },
+    applies={"what goes down": {"sender": tuple(SCHEMES)}, **OF_MTCP},
+    tiny=Setting(3),
+    quick=Setting(10, 6),
+    full=Setting(20, 0, limit=40),
+)
 
 #: One-way times [ms] of two routes there, and back.
 UNLIKE, ALIKE, SYMMETRIC = ((20, 60), (70, 40)), ((50, 50), (50, 50)), ((20, 60), (20, 60))
@@ -130,30 +145,41 @@ ESTIMATOR = Experiment(
     {"scheme": SCHEMES},
     {"one_way_error": one_way_error, "timeouts": timeouts, "taken_for_lost": taken_for_lost},
     readings={
-        "routes": {"unlike": {}, "alike": _routes(ALIKE), "unlike but symmetric": _routes(SYMMETRIC)},
-        "floor": {"none": {}, "1s": {"flows.0.min_rto": "1s"}},
-        "window": {"20": {}, "4": {"flows.0.window_limit": 4}},
+        "one-way times": {
+            "unlike": {}, "alike": _routes(ALIKE), "unlike but symmetric": _routes(SYMMETRIC),
+        },
+        "floor": READINGS["floor"],
+        "beta": {"2": {}, "1.3": {"flows.0.parameters.beta": 1.3}},
+        "window without losses": {"20": {}, "4": {"flows.0.window_limit": 4}},
     },
     tiny=Setting(3),
     quick=Setting(10, 6),
-    full=Setting(20, 0),
-)
+    full=Setting(20, 0, limit=40),
+)  # fmt: skip
 
-#: Section 5.
+#: Two more Reno flows in place of M/TCP, one on each route.
+TWO_RENO = "two Reno flows"
+_TWO_RENO: Changes = {**_RENO, "flows.2.count": 2}
+
+#: Where no ACK is lost and the ways back are alike, immediate ACKs do what duplicated ones do.
+_APART = {label: SCHEMES[label] for label in ("duplicated", "duplicated and delayed")}
+
+#: Sections 1 and 5.
 FRIENDLY = Experiment(
     "mtcp.friendly",
-    "M/TCP over two routes with a Reno flow on each (section 5, which leaves it to later work)",
+    "M/TCP, or two Reno flows, over two routes with a Reno flow on each (section 5, which leaves it to later work)",
     "friendly.toml",
-    {"scheme": SCHEMES},
-    {"over_reno": over_reno},
+    {"scheme": {**_APART, TWO_RENO: _TWO_RENO}},
+    {"over_reno": over_reno, "others": others},
     readings={
-        "buffer": {"10": {}, "20": {"topology.buffer": 20}, "5": {"topology.buffer": 5}},
-        "window": {"20": {}, "64": {f"flows.{i}.window_limit": 64 for i in range(3)}},
+        "shared buffer": {"10": {}, "20": {"topology.buffer": 20}, "5": {"topology.buffer": 5}},
+        "shared window": {"20": {}, "64": {f"flows.{i}.window_limit": 64 for i in range(3)}},
         "lists": READINGS["lists"],
     },
+    applies={"lists": {"scheme": tuple(_APART)}},
     tiny=Setting(2, changes={"duration": "60s"}),
     quick=Setting(4, 4),
-    full=Setting(10, 0),
+    full=Setting(10, 0, limit=40),
 )
 
-EXPERIMENTS: tuple[Experiment, ...] = (TABLE4, COURSE, ESTIMATOR, FRIENDLY)
+EXPERIMENTS: tuple[Experiment, ...] = (TABLE4, COURSE, OUTAGE, ESTIMATOR, FRIENDLY)

@@ -53,7 +53,7 @@ def table4(result: xr.Dataset) -> go.Figure:
         _row(drawing, 1, sender, losses, throughput, [printed("table4", sender, q) for q in losses])
         if sender != RENO:
             gains = [100 * improvement(result, sender, q) for q in losses]
-            marks = [100 * printed("table4.improvement", sender, q) for q in losses]
+            marks = [100 * printed("table4.arithmetic", sender, q) for q in losses]
             _row(drawing, 2, sender, losses, gains, marks)
     drawing.update_xaxes(title_text="lost ACKs [%]")
     drawing.update_yaxes(title_text="throughput [Mbit/s]", rangemode="tozero", col=1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import xarray as xr
 
@@ -12,6 +12,8 @@ from tcpdynamics.models import MtcpThroughput
 from ..deciding import predicted, value
 
 RENO = "Reno"
+#: Schemes with duplicated ACKs.
+ROBUST = ("duplicated", "duplicated and delayed")
 #: Of the closed form: the round-trip time [s] with which it gives Reno the 0.80 Mbit/s of the paper's first entry, and
 #: four of them as first timeout.
 RTT = 0.073
@@ -24,10 +26,15 @@ def _throughput(data: xr.Dataset, sender: str, loss: str) -> xr.DataArray:
     return cell
 
 
-@value("mtcp.improvement")
 def improvement(data: xr.Dataset, scheme: str, loss: str) -> xr.DataArray:
     """Throughput over that of Reno, less 1."""
     return _throughput(data, scheme, loss) / _throughput(data, RENO, loss) - 1.0
+
+
+def _least(cells: Iterable[xr.DataArray]) -> xr.DataArray:
+    """Of several numbers the one whose mean is least, in each reading."""
+    several = xr.concat(list(cells), "cell")
+    return several.isel(cell=several.mean("replication").argmin("cell"))
 
 
 @value("mtcp.least_gain")
@@ -35,16 +42,29 @@ def least_gain(data: xr.Dataset, without: Sequence[str] = ()) -> xr.DataArray:
     """The improvement of the scheme and the loss of ACKs where its mean is least, in each reading."""
     losses = [q for q in data.ack_loss.values.tolist() if q not in without]
     schemes = [s for s in data.sender.values.tolist() if s != RENO]
-    cells = xr.concat([improvement(data, s, q) for s in schemes for q in losses], "cell")
-    return cells.isel(cell=cells.mean("replication").argmin("cell"))
+    return _least(improvement(data, s, q) for s in schemes for q in losses)
 
 
 @value("mtcp.keeps_more")
-def keeps_more(data: xr.Dataset, scheme: str, than: str, loss: str) -> xr.DataArray:
-    """Share of the throughput that a scheme keeps, less that of another sender."""
-    return _throughput(data, scheme, loss) / _throughput(data, scheme, "0") - _throughput(
-        data, than, loss
-    ) / _throughput(data, than, "0")
+def keeps_more(data: xr.Dataset, than: str) -> xr.DataArray:
+    """Share of the throughput kept with duplicated ACKs less that of another sender; where its mean is least."""
+
+    def kept(sender: str, loss: str) -> xr.DataArray:
+        return _throughput(data, sender, loss) / _throughput(data, sender, "0")
+
+    losses = [q for q in data.ack_loss.values.tolist() if q != "0"]
+    return _least(kept(s, q) - kept(than, q) for s in ROBUST for q in losses)
+
+
+@value("mtcp.slower_with")
+def slower_with(data: xr.Dataset, sender: str, measure: str) -> xr.DataArray:
+    """The correlation of the throughput with a measure over runs, its sign changed, as a mean over replications."""
+    throughput, other = (data[name].sel(sender=sender).reset_coords(drop=True) for name in ("throughput", measure))
+    return -_standard(throughput) * _standard(other)
+
+
+def _standard(numbers: xr.DataArray) -> xr.DataArray:
+    return (numbers - numbers.mean("replication")) / numbers.std("replication")
 
 
 @functools.cache
@@ -60,22 +80,10 @@ def throughput_predicted(sender: str, ack_loss: str) -> float:
     return _law(sender, ack_loss)
 
 
-@predicted("mtcp.improvement")
-def improvement_predicted(ack_loss: str, scheme: str, loss: str) -> float:
-    """The law's improvement over Reno."""
-    return _law(scheme, loss) / _law(RENO, ack_loss) - 1.0
-
-
 @predicted("mtcp.kept")
 def kept_predicted(sender: str, ack_loss: str) -> float:
     """Throughput over that without losses of ACKs, by the law."""
     return _law(sender, ack_loss) / _law(sender, "0")
-
-
-@predicted("mtcp.keeps_more")
-def keeps_more_predicted(ack_loss: str, scheme: str, than: str, loss: str) -> float:
-    """Share kept, less that of another sender, by the law."""
-    return kept_predicted(scheme, loss) - kept_predicted(than, ack_loss)
 
 
 @predicted("mtcp.over_immediate")

@@ -14,7 +14,7 @@ PHASES: Axis = {
     "jitter of 4 ms": {"flows.0.jitter": "4ms", "clock": "grid"},
 }
 #: Rule book of the senders and their least timeout.
-SENDERS: Axis = {"ns-2": {}, "ns-2, min_rto 1 s": {"flows.0.min_rto": "1s"}, "RFC": {"flows.0.rules": "rfc"}}
+SENDERS: Axis = {"ns-2": {}, "ns-2, least RTO 1 s": {"flows.0.min_rto": "1s"}, "RFC": {"flows.0.rules": "rfc"}}
 STARTS: Axis = {"1 s": {}, "20 s": {"flows.0.start_spread": "20s"}}
 
 #: Rates [kbit/s] and ideal shares of a flow [kbit/s] of Fig. 2.
@@ -49,7 +49,6 @@ FAIRNESS = Experiment(
     readings={"RTTs": PHASES, "senders": SENDERS},
     tiny=Setting(2, changes={"duration": "220s"}),
     quick=Setting(3, 2),
-    full=Setting(10, 0),
     judge_replications=5,
 )  # fmt: skip
 
@@ -60,10 +59,11 @@ LONG = Experiment(
     "shared.toml",
     {"flows": {str(n): {"flows.0.count": n} for n in (50, 100, 200)}},
     {"jain_20": measures.jain_20, "jain_whole": measures.jain_whole, "least_share": measures.least_share},
-    readings={"RTTs": PHASES, "senders": {k: SENDERS[k] for k in ("ns-2", "RFC")}},
+    readings={"RTTs": PHASES, "senders": SENDERS},
+    one_at_a_time=True,
     tiny=Setting(2, changes={"duration": "1000s"}),
     quick=Setting(3, 1, {"duration": "10000s"}),
-    full=Setting(10, 0, {"duration": "10000s"}),
+    full=Setting(10, 0, {"duration": "10000s"}, limit=20),
     judge_replications=5,
 )
 
@@ -77,12 +77,12 @@ SLICES = Experiment(
         "most_active": measures.most_active, "active": measures.active, "locked_out": measures.locked_out,
         "first_forty": measures.first_forty, "next_thirty": measures.next_thirty,
         "last_thirty": measures.last_thirty, "active_scatter": measures.active_scatter,
+        "same_set": measures.same_set, "repeated": measures.repeated, "over_loss": measures.over_loss,
         **measures.quantiles("slice"),
     },
     readings={"RTTs": PHASES, "senders": SENDERS, "starts": STARTS},
     tiny=Setting(2, changes={"duration": "300s"}),
     quick=Setting(5, 6),
-    full=Setting(10, 0),
     judge_replications=5,
 )  # fmt: skip
 
@@ -109,12 +109,11 @@ HANGS = Experiment(
             "20 segments": {"flows.0.segments": 20},
             "without end": {"flows.0.segments": 100000},
         },
-        "min_rto": {"200 ms": {}, "1 s": {"flows.0.min_rto": "1s"}},
+        "senders": SENDERS,
         "RTTs": {k: PHASES[k] for k in ("equal", "5 % apart")},
     },
     tiny=Setting(2, changes={"duration": "100s"}),
-    quick=Setting(3, 3),
-    full=Setting(10, 0),
+    quick=Setting(9, 3),
 )  # fmt: skip
 #: Flows -> rate [bit/s] and packet size [B], and packets of buffer a flow of Fig. 5.
 LINKS = {100: (1e6, 500), 200: (1e6, 500), 800: (2e6, 1000)}
@@ -139,7 +138,7 @@ BUFFERS = Experiment(
     readings={"RTTs": PHASES, "senders": SENDERS},
     tiny=Setting(2, changes={"duration": "220s"}),
     quick=Setting(3, 2, {"duration": "1000s", "warm_up": "400s"}),
-    full=Setting(10, 0, {"duration": "2000s", "warm_up": "500s"}),
+    full=Setting(10, 0, {"duration": "2000s", "warm_up": "500s"}, limit=20),
     judge_replications=5,
 )  # fmt: skip
 
@@ -156,10 +155,9 @@ TFRC_LOSS = Experiment(
     "shared.toml",
     {"sender": KINDS},
     _TFRC,
-    readings={"flows": {str(n): {"flows.0.count": n} for n in (100, 50, 150, 200)}, "RTTs": PHASES},
+    readings={"load of section 2.4.2": {str(n): {"flows.0.count": n} for n in (100, 50, 150, 200)}, "RTTs": PHASES},
     tiny=Setting(2, changes={"duration": "220s"}),
-    quick=Setting(3, 4),
-    full=Setting(10, 0),
+    quick=Setting(9, 4),
     judge_replications=5,
 )
 
@@ -173,7 +171,6 @@ TFRC = Experiment(
     readings={"RTTs": PHASES},
     tiny=Setting(2, changes={"duration": "220s"}),
     quick=Setting(3, 2),
-    full=Setting(10, 0),
     judge_replications=5,
 )
 
@@ -212,13 +209,16 @@ CHAIN = Experiment(
     {
         "loss": measures.loss,
         "distance": measures.distance,
+        "distance_7": measures.distance_7,
         "jain_20": measures.jain_20,
+        "small": measures.small,
         **{f"sent_{n}": measures.sent(n) for n in range(7)},
     },
-    readings={"RTTs": {"as printed": {}, "jitter of 4 ms": PHASES["jitter of 4 ms"]}, "senders": SENDERS},
+    readings={"RTTs": {"equal": {}, "jitter of 4 ms": PHASES["jitter of 4 ms"]}, "senders": SENDERS},
+    one_at_a_time=True,
     tiny=Setting(2, changes={"duration": "160s"}),
     quick=Setting(3, 2, {"duration": "340s"}),
-    full=Setting(10, 0),
+    full=Setting(5, 0, {"duration": "5000s"}, limit=20),
     judge_replications=5,
 )
 
@@ -242,18 +242,50 @@ PRIORITY = Experiment(
         "utilisation": measures.utilisation,
     },
     readings={
-        "flows": {str(n): {"flows.0.count": n} for n in (50, 25, 100)},
-        "RTTs": {
-            "equal": {},
-            "5 % apart": PHASES["5 % apart"],
-            "jitter of 8 ms": {"flows.0.jitter": "8ms", "clock": "grid"},
-        },
-        "senders": {k: SENDERS[k] for k in ("ns-2", "RFC")},
+        "flows of Fig. 12": {str(n): {"flows.0.count": n} for n in (50, 25, 100)},
+        "RTTs": PHASES,
+        "senders": SENDERS,
     },
     tiny=Setting(2, changes={"duration": "220s"}),
     quick=Setting(4, 6),
-    full=Setting(10, 0),
     judge_replications=5,
 )
 
-EXPERIMENTS = (FAIRNESS, LONG, SLICES, HANGS, BUFFERS, TFRC_LOSS, TFRC, CHAIN, PRIORITY)
+#: Abstract and sections 1, 2.4.3 and 8. XCP and Compound TCP are none of the simulator's senders.
+VARIANTS: Axis = {
+    "SACK": {}, "NewReno": {"flows.0.sender": "newreno"}, "CUBIC": {"flows.0.control": "cubic"},
+    "Vegas": {"flows.0.control": "vegas"},
+}  # fmt: skip
+OTHERS = Experiment(
+    "sub_packet.variants",
+    "other senders than SACK on 1 Mbit/s, in the sub-packet regime (section 2.4.3)",
+    "shared.toml",
+    {"sender": VARIANTS, "flows": {str(n): {"flows.0.count": n} for n in (100, 200)}},
+    {"jain_20": measures.jain_20, "locked_out": measures.locked_out, "loss": measures.loss},
+    readings={"RTTs": PHASES, "senders": SENDERS},
+    tiny=Setting(2, changes={"duration": "220s"}),
+    quick=Setting(3, 2),
+)
+
+#: Segments of a file of Fig. 1: 1, 10 and 100 kB, 1 MB.
+FILES = {"1 kB": 2, "10 kB": 20, "100 kB": 200, "1 MB": 2000}
+#: Section 1 (c), Fig. 1 and footnote 3. Open: the link and the load of the emulated dumbbell, and how many files.
+DOWNLOADS = Experiment(
+    "sub_packet.downloads",
+    "files of four sizes, 60 of each, beside flows without end (Fig. 1, footnote 3)",
+    "downloads.toml",
+    {"link": {"1 Mbit/s": {}}},
+    {f"spread_{i}": measures.spread(i) for i in range(1, 5)},
+    readings={
+        "load of Fig. 1": {"100 flows": {}, "200 flows": {"flows.0.count": 200}, "50 flows": {"flows.0.count": 50}},
+        "RTTs": PHASES,
+        "senders": {
+            name: {key.replace(".0.", f".{i}."): value for key, value in changes.items() for i in range(5)}
+            for name, changes in SENDERS.items()
+        },
+    },
+    tiny=Setting(2, changes={"duration": "400s", "slice": "400s"}),
+    quick=Setting(3, 2),
+)
+
+EXPERIMENTS = (FAIRNESS, LONG, SLICES, HANGS, BUFFERS, TFRC_LOSS, TFRC, CHAIN, PRIORITY, OTHERS, DOWNLOADS)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import xarray as xr
 
-from tcpdynamics.models import SubPacketFull
+from tcpdynamics.models import SubPacketApproximate, SubPacketFull
 from tcpdynamics.models.fairness import mean_jain
 from tcpdynamics.solvers import stationary
 
@@ -91,6 +91,41 @@ def locked_out(result: xr.Dataset) -> float:
 def active_scatter(result: xr.Dataset) -> float:
     """Standard deviation over slices of the share of flows that get anything."""
     return float((slices(result) > 0).mean(axis=1).std(ddof=1))
+
+
+def same_set(result: xr.Dataset) -> float:
+    """Correlation between being active in a slice of 20 s and in the next one; 0 where sets are drawn anew."""
+    there = slices(result) > 0
+    return float(np.corrcoef(there[:-1].ravel(), there[1:].ravel())[0, 1])
+
+
+def repeated(result: xr.Dataset) -> float:
+    """Share of timeouts whose timer was backed off."""
+    count = result.timeouts_by_backoff.sum("flow").values
+    return float(count[1:].sum() / count.sum())
+
+
+def over_loss(result: xr.Dataset) -> float:
+    """Timeouts with a timer doubled once over those with none, over the drop probability: 1 by eq. (5)."""
+    count = result.timeouts_by_backoff.sum("flow").values
+    return float(count[1] / count[0] / float(result.loss_rate))
+
+
+def small(result: xr.Dataset) -> float:
+    """Share of the epochs in which a flow sends that have one or two packets."""
+    share = _law(result)
+    return float(share[1:3].sum() / share[1:].sum())
+
+
+def spread(group: int) -> Measure:
+    """A measure: greatest over least completion time of a group's transfers, in orders of magnitude."""
+
+    def measure(result: xr.Dataset) -> float:
+        times = (result.finish - result.start).values[result.group.values == group]
+        times = times[np.isfinite(times)]
+        return float(np.log10(times.max() / times.min())) if times.size > 1 else float("nan")
+
+    return measure
 
 
 def _part(result: xr.Dataset, low: float, high: float) -> float:
@@ -184,13 +219,22 @@ def sent(packets: int) -> Measure:
 
 
 def distance(result: xr.Dataset) -> float:
-    """Total-variation distance of the law of packets per epoch from the printed chain at the measured loss.
+    """Total-variation distance of the law of packets per epoch from the printed chain (Fig. 8) at the measured loss.
 
     NaN at losses from 0.5 on, where there is no such chain.
     """
+    return _distance(result, SubPacketFull)
+
+
+def distance_7(result: xr.Dataset) -> float:
+    """The same from the approximate model of Fig. 7."""
+    return _distance(result, SubPacketApproximate)
+
+
+def _distance(result: xr.Dataset, kind: type[SubPacketFull | SubPacketApproximate]) -> float:
     p = float(result.loss_rate)
     if not 0 < p < 0.5:
         return float("nan")
-    model = SubPacketFull(loss=p)
+    model = kind(loss=p)
     says = model.observe(stationary(model.chain())).sent.values
     return float(np.abs(_law(result) - says).sum() / 2)

@@ -187,12 +187,14 @@ def answers(statement: Statement, result: xr.Dataset) -> dict[str, Answer]:
 
 def _decided(statement: Statement, part: xr.Dataset) -> Answer:
     claim, interval = statement.of_ledger, statement.measure(part)
-    deciding = interval
-    if claim.rule == rules.RUN:  # of one more run beside these
-        wider = math.sqrt(interval.n + 1)
-        low, high = (interval.mean + wider * (end - interval.mean) for end in (interval.low, interval.high))
-        deciding = Interval(interval.mean, low, high, interval.n)
-    return Answer(interval, rules.verdict(claim.rule, claim.range, deciding, claim.widest))
+    if interval.n < 2:
+        return Answer(interval, rules.OPEN)
+    runs = claim.runs if claim.rule == rules.RUN else None
+    wider = rules.width(interval.n, runs, rules.ERRORS[claim.rule]) / rules.width(interval.n, None, 0.05)
+    low, high = (interval.mean + wider * (end - interval.mean) for end in (interval.low, interval.high))
+    came = rules.verdict(claim.rule, claim.range, Interval(interval.mean, low, high, interval.n))
+    open_still = runs is not None and came == rules.HOLDS and not rules.enough(interval.n, runs)
+    return Answer(interval, rules.OPEN if open_still else came)
 
 
 def table(result: xr.Dataset) -> list[str]:

@@ -56,6 +56,26 @@ def distance_low_less_high(data: xr.Dataset, link: str) -> xr.DataArray:
     return less
 
 
+@value("sub_packet.nearer")
+def nearer(data: xr.Dataset, link: str) -> xr.DataArray:
+    """Largest distance from the approximate chain less that from the full one, at losses of 0.1 and more."""
+    part = _loads(data, link)
+    high = part.loss >= 0.1
+    less: xr.DataArray = part.distance_7.where(high).max("load") - part.distance.where(high).max("load")
+    return less
+
+
+@value("sub_packet.deeper")
+def deeper(data: xr.Dataset) -> xr.DataArray:
+    """Flows from which on the index of TFRC is below 0.9, over those of TCP; at most the greatest load."""
+    loads = [float(x) for x in data.flows.values]
+    below = data.jain_20.transpose("sender", "reading", "replication", "flows") < 0.9
+    first = below.argmax("flows").where(below.any("flows"), len(loads) - 1).astype(int)
+    flows = xr.DataArray(loads, dims="place")[first]
+    ratio: xr.DataArray = flows.sel(sender="TFRC", drop=True) / flows.sel(sender="TCP", drop=True)
+    return ratio
+
+
 def _link(flows: int) -> SharedLink:
     return SharedLink(flows=flows, capacity=1e6, base_rtt=0.2, buffer=50, backoff_cap=5)
 

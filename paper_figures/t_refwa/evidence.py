@@ -60,12 +60,12 @@ def table() -> Curves:
     ), log="x")  # fmt: skip
 
 
-@evidence("t_refwa.buffers", "Bandwidth-delay products at a round-trip time of 9.77 ms, and Table II")
+@evidence("t_refwa.buffers", "Bandwidth-delay products at a round-trip time of 10.0 ms, and Table II")
 def buffers() -> Curves:
-    """Packets of 1000 bytes."""
+    """Packets of 1024 bytes."""
     rates, printed = np.array([44e6, 155e6, 622e6, 2400e6]), [50.0, 190.0, 760.0, 2930.0]
     return Curves("rate of the link [Mbit/s]", "buffer [packet]", (
-        Curve("9.77 ms", rates / 1e6, rates * 9.77e-3 / 8000), Curve("Table II", rates / 1e6, printed, "markers"),
+        Curve("10.0 ms", rates / 1e6, rates * 10e-3 / 8192), Curve("Table II", rates / 1e6, printed, "markers"),
     ), log="xy")  # fmt: skip
 
 

@@ -98,7 +98,7 @@ def fig3(result: xr.Dataset) -> go.Figure:
     from plotly.subplots import make_subplots
 
     panels = make_subplots(rows=1, cols=1)
-    _groups(panels, {"row": 1, "col": 1}, result, True)
+    _groups(panels, {"row": 1, "col": 1}, result.sel(link="OC3"), True)
     panels.update_layout(
         template="plotly_white", height=460, legend=LEGEND_BELOW, showlegend=True, xaxis_title="group",
         yaxis_title="throughput of a flow [Mbit/s]", yaxis_rangemode="tozero",
@@ -108,19 +108,19 @@ def fig3(result: xr.Dataset) -> go.Figure:
 
 @figure_of("t_refwa.fig5", "Fig. 5: utilisation, loss, fairness and queues of two bottlenecks", "t_refwa.two_links")
 def fig5(result: xr.Dataset) -> go.Figure:
-    """With T-REFWA and without."""
+    """With T-REFWA and with the others."""
     from plotly.subplots import make_subplots
 
-    titles = ("utilisation", "loss rate", "fairness index on L1", "mean queue [packets]")
+    titles = ("utilisation", "loss rate", "fairness index", "mean queue [packets]")
     panels = make_subplots(rows=2, cols=2, subplot_titles=titles, vertical_spacing=0.18)
-    parts = (("use_1", "use_3"), ("loss",), ("fairness_1",), ("queue_1", "queue_3"))
-    names = {"use_1": "L1", "use_3": "L3", "loss": "all links", "fairness_1": "L1", "queue_1": "L1", "queue_3": "L3"}
+    parts = (("use_1", "use_3"), ("loss",), ("fairness_1", "fairness_3"), ("queue_1", "queue_3"))
+    names = {name: "all links" if name == "loss" else f"L{name[-1]}" for several in parts for name in several}
     for place, measures in enumerate(parts):
         panel = {"row": place // 2 + 1, "col": place % 2 + 1}
         values = result[list(measures)].to_array("measure").transpose("measure", ...)
-        for router, colour in zip(result.router.values, COLOURS, strict=False):
+        for protocol, colour in zip(result.protocol.values, COLOURS, strict=False):
             words = [names[m] for m in measures]
-            _bars(panels, panel, f"{router} T-REFWA", words, values.sel(router=router), colour)
+            _bars(panels, panel, str(protocol), words, values.sel(protocol=protocol), colour)
     panels.update_layout(
         barmode="group", template="plotly_white", height=620, legend={"orientation": "h", "y": -0.08}, showlegend=True,
         xaxis_title="link", yaxis_title="share",

@@ -10,6 +10,7 @@ import pytest
 from marks import marks_by_the_sentence
 
 from tcpdynamics.paper_figures import ledger
+from tcpdynamics.paper_figures.papers import PAPERS
 from tcpdynamics.paper_figures.statements import KINDS_IN_WORDS
 
 
@@ -30,8 +31,10 @@ def test_printed_marks_follow_from_the_printed_verdicts(answer: Any) -> None:
 
 def test_names_of_every_depth_are_taken_and_others_refused(answer: Any, refused: Any) -> None:
     for name, count in {"leap": len(ledger.claims("leap")), "leap.times": 3, "leap.fig8.higher.reno.3_00": 1}.items():
-        assert len(json.loads(answer("claims", name, "--json"))) == count
-    assert len(json.loads(answer("claims", "--json"))) == len(ledger.claims())
+        assert len(json.loads(answer("claims", name, "--json"))["cells"]) == count
+    whole = json.loads(answer("claims", "--json"))
+    assert [one["id"] for one in whole["statements"]] == list(ledger.ledger().statements)
+    assert {one["id"] for one in whole["cells"]} == set(ledger.claims()) and set(whole["papers"]) == set(PAPERS)
     sentence = refused("claims", "leap.unharmd")
     assert "no paper, statement, figure or claim 'leap.unharmd' (did you mean 'leap.unharmed'?)" in sentence
 

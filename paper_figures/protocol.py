@@ -1,0 +1,128 @@
+"""The protocol: all that decides claims, sealed before the runs; what was amended since; and whether the record fits.
+
+Sealed are the statements and their cells, the experiments (scenarios, cases, readings, settings), and the code of the
+rules. What code measures is compared by its numbers: the record holds those of the setting "tiny" (`probes`).
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import hashlib
+import json
+import tomllib
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import ledger as book
+from .experiments import SETTINGS, Experiment, experiments
+from .papers import PAPERS
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+#: Modules whose code is sealed: the rules of a cell, of a claim over its readings, of a statement over its cells.
+SEALED = ("rules.py", "statements.py")
+
+
+@functools.cache
+def seal() -> str:
+    """A digest of all that decides, whatever its order in the files.
+
+    >>> len(seal())
+    64
+    """
+    text = json.dumps(facts(), default=_plain, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def facts() -> dict[str, Any]:
+    """All that is sealed, by kind and name."""
+    ledger = book.ledger()
+    return {
+        "claims": {name: one.deciding() for name, one in ledger.claims.items()},
+        "statements": {
+            name: [one.says, one.weight, one.kind, sorted(one.cells)] for name, one in ledger.statements.items()
+        },
+        "experiments": {name: _experiment(one) for name, one in experiments().items()},
+        "code": {name: _code(resources.files(__package__).joinpath(name).read_text("utf-8")) for name in SEALED},
+    }
+
+
+def _experiment(one: Experiment) -> list[Any]:
+    scenario = tomllib.loads(one.path.read_text(encoding="utf-8"))
+    settings = [vars(one.setting(name)) for name in SETTINGS]
+    return [
+        scenario, one.cases, one.readings, one.applies, one.one_at_a_time, sorted(one.measures), settings, one.seed,
+    ]  # fmt: skip
+
+
+def _plain(value: Any) -> Any:
+    return dict(value) if isinstance(value, Mapping) else str(value)
+
+
+def _code(source: str) -> str:
+    """The code of a module without comments, docstrings and places of lines.
+
+    >>> _code("x = 1  # one") == _code("x  =  1") != _code("x = 2")
+    True
+    """
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list) and body and isinstance(body[0], ast.Expr):
+            words = body[0].value
+            if isinstance(words, ast.Constant) and isinstance(words.value, str):
+                del body[0]
+    return ast.dump(tree)
+
+
+def amendments() -> list[dict[str, Any]]:
+    """What was changed against the first protocol, or after results were known: an entry each, by paper.
+
+    Each has `date`, `claims` (ids or patterns), `old`, `new` and `why`; `after` is true where results of the second
+    protocol were known.
+
+    >>> {"date", "claims", "old", "new", "why"} <= set(amendments()[0])
+    True
+    """
+    out = []
+    for paper in PAPERS:
+        path = resources.files(__package__).joinpath(paper, "amendments.toml")
+        table = tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+        out += [{"paper": paper, "after": False} | one for one in table.get("amendments", ())]
+    return out
+
+
+def amended(claim: str) -> bool:
+    """Whether an amendment names a claim."""
+    return any(fnmatchcase(claim, pattern) for one in amendments() for pattern in one["claims"])
+
+
+@functools.cache
+def first_record() -> dict[str, str]:
+    """What came out by the first protocol: claim -> verdict.
+
+    >>> first_record()["leap.fig5.leap.timeout"]
+    'holds'
+    """
+    path = resources.files(__package__).joinpath("first_record.json")
+    table: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))
+    return table
+
+
+def probes(results: Mapping[str, xr.Dataset]) -> dict[str, dict[str, float | None]]:
+    """Numbers by which the code that measures is compared: each measure's mean over a run of all cases."""
+    return {
+        name: {measure: _mean(data[measure].values) for measure in sorted(map(str, data.data_vars))}
+        for name, data in results.items()
+    }
+
+
+def _mean(values: np.ndarray) -> float | None:
+    finite = values[np.isfinite(values)]
+    return float(finite.mean()) if finite.size else None
