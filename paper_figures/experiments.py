@@ -168,7 +168,7 @@ class Experiment:
 
     def touches(self, axis: str, case: Mapping[str, str]) -> bool:
         """Whether a choice of the readings changes the run of a case."""
-        return all(case[name] in labels for name, labels in self.applies.get(axis, {}).items())
+        return all(case[name] in labels for name, labels in self.applies.get(axis, {}).items() if name in case)
 
     def _changes(self, case: Sequence[str], reading: Sequence[str], setting: str) -> Iterator[Changes]:
         yield self.setting(setting).changes

@@ -351,27 +351,6 @@ def get_claim(name: str) -> Claim:
     return by_name[name]
 
 
-def changed() -> list[str]:
-    """What is not as it was fixed or recorded, a sentence each: rules beside the seal, numbers beside the record.
-
-    >>> changed()
-    []
-    """
-    out = []
-    from . import protocol
-
-    if protocol.seal() != ledger().sealed:
-        out.append(
-            f"claims, experiments or rules are other ones than those that commit {ledger().committed} fixed; verdicts "
-            "below are not the ledger's"
-        )
-    elif recorded()["rows"] and recorded()["made"].get("protocol") != ledger().sealed:
-        out.append("recorded.json was made by another protocol than this one")
-    if recorded()["rows"] and recorded()["made"].get("digest") != digest(recorded()["rows"]):
-        out.append("recorded.json holds other numbers than those that were recorded")
-    return out
-
-
 def digest(rows: Mapping[str, Any]) -> str:
     """A digest of recorded rows.
 
@@ -383,11 +362,11 @@ def digest(rows: Mapping[str, Any]) -> str:
 
 #: How the rules and the record came about, as the history of the repository shows it; shown with the verdicts.
 HISTORY = (
-    "This is the second protocol. Its statements, rules, readings and scenarios stand in a commit without results; the "
-    "record was made by later ones. Of the first protocol rules and results came in one commit (ec8c3e0), so the "
-    "repository does not show that the rules came first; three rules above the cells were changed after its results "
-    "were known: 709e601 (readings on both sides of a number decide nothing; a mark counts all claims) and a15abb6 "
-    "(marks of statements). Who wrote the second protocol knew the results of the first."
+    "This is the second protocol. Its statements, rules, readings and scenarios stand in a commit without results. Of "
+    "the first protocol rules and results came in one commit (ec8c3e0), so the repository does not show that the rules "
+    "came first; three rules above the cells were changed after its results were known: 709e601 (readings on both "
+    "sides of a number decide nothing; a mark counts all claims) and a15abb6 (marks of statements). Who wrote the second "
+    "protocol knew the results of the first."
 )
 
 

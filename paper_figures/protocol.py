@@ -81,6 +81,26 @@ def _code(source: str) -> str:
     return ast.dump(tree)
 
 
+def changed() -> list[str]:
+    """What is not as it was fixed or recorded, a sentence each: the protocol, the record.
+
+    >>> changed()
+    []
+    """
+    fixed, record = book.ledger(), book.recorded()
+    out = []
+    if seal() != fixed.sealed:
+        out.append(
+            f"claims, experiments or rules are other ones than those that commit {fixed.committed} fixed; verdicts "
+            "below are not the ledger's"
+        )
+    elif record["rows"] and record["made"].get("protocol") != fixed.sealed:
+        out.append("recorded.json was made by another protocol than this one")
+    if record["rows"] and record["made"].get("digest") != book.digest(record["rows"]):
+        out.append("recorded.json holds other numbers than those that were recorded")
+    return out
+
+
 def amendments() -> list[dict[str, Any]]:
     """What was changed against the first protocol, or after results were known: an entry each, by paper.
 

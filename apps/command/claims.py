@@ -38,9 +38,9 @@ def claims(names: tuple[str, ...], as_json: bool) -> None:
     tcpdynamics claims leap.table1.reno.2_50
     tcpdynamics claims t-refwa --json
     """
-    from tcpdynamics.paper_figures import ledger, statements
+    from tcpdynamics.paper_figures import protocol, statements
 
-    for sentence in ledger.changed():
+    for sentence in protocol.changed():
         click.echo(f"Warning: {sentence}", err=True)
     summaries = statements.summaries()
     chosen = [name.replace("-", "_") for name in names]

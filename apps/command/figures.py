@@ -202,13 +202,13 @@ def _all(output: Path | None, quick: bool, judges: tuple[str, ...], processes: i
 
 
 def _decide(name: str, quick: bool, as_json: bool) -> None:
-    from tcpdynamics.paper_figures import deciding, ledger
+    from tcpdynamics.paper_figures import deciding, ledger, protocol
 
     from .. import ledger_rows
     from .claims import lines_of
 
     claim = ledger.get_claim(name)
-    for sentence in ledger.changed():
+    for sentence in protocol.changed():
         click.echo(f"Warning: {sentence}", err=True)
     with working(f"deciding {claim.id}"):
         came = deciding.decide(claim, "quick" if quick else "full").document()

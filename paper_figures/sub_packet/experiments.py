@@ -52,20 +52,22 @@ FAIRNESS = Experiment(
     judge_replications=5,
 )  # fmt: skip
 
-#: Fig. 2, the long runs.
+#: Fig. 2, the long runs: "10000 seconds (17 minutes)", of which one is wrong.
 LONG = Experiment(
     "sub_packet.long",
     "the same on 1 Mbit/s for 10000 s",
     "shared.toml",
     {"flows": {str(n): {"flows.0.count": n} for n in (50, 100, 200)}},
     {"jain_20": measures.jain_20, "jain_whole": measures.jain_whole, "least_share": measures.least_share},
-    readings={"RTTs": PHASES, "senders": SENDERS},
+    readings={
+        "RTTs": PHASES, "senders": SENDERS, "length of the long runs": {"10000 s": {}, "1000 s": {"duration": "1000s"}},
+    },
     one_at_a_time=True,
     tiny=Setting(2, changes={"duration": "1000s"}),
     quick=Setting(3, 1, {"duration": "10000s"}),
     full=Setting(10, 0, {"duration": "10000s"}, limit=20),
     judge_replications=5,
-)
+)  # fmt: skip
 
 #: Fig. 3.
 SLICES = Experiment(
@@ -74,7 +76,7 @@ SLICES = Experiment(
     "shared.toml",
     {"flows": {"100": {}}},
     {
-        "most_active": measures.most_active, "active": measures.active, "locked_out": measures.locked_out,
+        "most_active": measures.most_active, "locked_out": measures.locked_out,
         "first_forty": measures.first_forty, "next_thirty": measures.next_thirty,
         "last_thirty": measures.last_thirty, "active_scatter": measures.active_scatter,
         "same_set": measures.same_set, "repeated": measures.repeated, "over_loss": measures.over_loss,
@@ -142,24 +144,32 @@ BUFFERS = Experiment(
     judge_replications=5,
 )  # fmt: skip
 
+#: What is written down of a run.
+_WINDOWS = {"record.windows": "1s"}
+_RECORDED = _WINDOWS | {"record.sends": True, "record.drops": True}
 KINDS: Axis = {"TCP": {}, "TFRC": {"flows.0.sender": "tfrc"}}
 _TFRC = {
     "loss": measures.loss, "utilisation": measures.utilisation, "locked_out": measures.locked_out,
     "jain_20": measures.jain_20,
 }  # fmt: skip
+_TCP_ONLY = {"senders": {"sender": ("TCP",)}}
 
-#: Section 2.4.2: the load is not said.
+#: Section 2.4.2: the load is not said. The senders' rules are those of TCP.
 TFRC_LOSS = Experiment(
     "sub_packet.tfrc_loss",
     "losses of TFRC and of SACK, each alone on 1 Mbit/s (section 2.4.2)",
     "shared.toml",
     {"sender": KINDS},
     _TFRC,
-    readings={"load of section 2.4.2": {str(n): {"flows.0.count": n} for n in (100, 50, 150, 200)}, "RTTs": PHASES},
+    readings={
+        "load of section 2.4.2": {str(n): {"flows.0.count": n} for n in (100, 50, 150, 200)}, "RTTs": PHASES,
+        "senders": SENDERS,
+    },
+    applies=_TCP_ONLY,
     tiny=Setting(2, changes={"duration": "220s"}),
     quick=Setting(9, 4),
     judge_replications=5,
-)
+)  # fmt: skip
 
 #: Fig. 6.
 TFRC = Experiment(
@@ -168,10 +178,45 @@ TFRC = Experiment(
     "shared.toml",
     {"sender": KINDS, "flows": {str(n): {"flows.0.count": n} for n in (50, 100, 200, 400)}},
     _TFRC | measures.quantiles("slice", (10, 50, 90)),
-    readings={"RTTs": PHASES},
+    readings={"RTTs": PHASES, "senders": SENDERS},
+    applies=_TCP_ONLY,
     tiny=Setting(2, changes={"duration": "220s"}),
     quick=Setting(3, 2),
     judge_replications=5,
+)
+
+#: Sections 2.4.2 and 3.1: windows, thresholds and lost bursts, packet by packet.
+PACKETS = Experiment(
+    "sub_packet.packets",
+    "windows and lost bursts of SACK and of TFRC on 1 Mbit/s (sections 2.4.2 and 3.1)",
+    "shared.toml",
+    {"sender": KINDS, "flows": {str(n): {"flows.0.count": n} for n in (100, 200)}},
+    {
+        "small_windows": measures.small_windows, "small_thresholds": measures.small_thresholds,
+        "whole_bursts": measures.whole_bursts, "in_lost_bursts": measures.in_lost_bursts,
+    },
+    readings={"RTTs": PHASES, "senders": SENDERS},
+    applies=_TCP_ONLY,
+    tiny=Setting(2, changes=_RECORDED | {"duration": "160s"}),
+    quick=Setting(3, 2, _RECORDED),
+    full=Setting(10, 0, _RECORDED, limit=40),
+)  # fmt: skip
+
+#: Section 2.4.1: ten packets of buffer for each of 100 flows, or one RTT, where few flows are there.
+LOW_LOAD = Experiment(
+    "sub_packet.low_load",
+    "round-trip times of few flows, with a buffer made for 100 of them (section 2.4.1)",
+    "shared.toml",
+    {"buffer": {"50": {}, "1000": {"bottleneck.buffer": 1000}}},
+    {"rtt_scatter": measures.rtt_scatter},
+    readings={
+        "low load": {"10 flows": {"flows.0.count": 10}, "30 flows": {"flows.0.count": 30}},
+        "RTTs": PHASES,
+        "senders": SENDERS,
+    },
+    tiny=Setting(2, changes=_WINDOWS | {"duration": "160s"}),
+    quick=Setting(3, 2, _WINDOWS),
+    full=Setting(10, 0, _WINDOWS, limit=40),
 )
 
 #: Flows a Mbit/s of Figs. 9 to 11.
@@ -194,6 +239,7 @@ VALIDATED: dict[str, tuple[dict[str, Any], int]] = {
     "SFQ": ({"bottleneck.queue": "sfq"}, 1000),
 }
 
+_RED = {"bottleneck.queue_parameters": {"min_threshold": 12, "max_threshold": 37, "p_max": 0.1}}
 #: Figs. 9 to 11 and sections 2.4.3 and 4.
 CHAIN = Experiment(
     "sub_packet.chain",
@@ -211,15 +257,20 @@ CHAIN = Experiment(
         "distance": measures.distance,
         "distance_7": measures.distance_7,
         "jain_20": measures.jain_20,
-        "small": measures.small,
+        "padhye": measures.padhye,
         **{f"sent_{n}": measures.sent(n) for n in range(7)},
     },
-    readings={"RTTs": {"equal": {}, "jitter of 4 ms": PHASES["jitter of 4 ms"]}, "senders": SENDERS},
+    readings={
+        "RTTs": {"equal": {}, "jitter of 4 ms": PHASES["jitter of 4 ms"]},
+        "senders": SENDERS,
+        "thresholds of RED": {"5 and 15": {}, "12 and 37": _RED},
+    },
+    applies={"thresholds of RED": {"load": tuple(f"RED, {n}" for n in LOADS)}},
     one_at_a_time=True,
     tiny=Setting(2, changes={"duration": "160s"}),
     quick=Setting(3, 2, {"duration": "340s"}),
     full=Setting(5, 0, {"duration": "5000s"}, limit=20),
-    judge_replications=5,
+    judge_replications=2,
 )
 
 _RP = {"bottleneck.priority": "retransmissions", "bottleneck.priority_buffer": 5}
@@ -267,25 +318,31 @@ OTHERS = Experiment(
     quick=Setting(3, 2),
 )
 
-#: Segments of a file of Fig. 1: 1, 10 and 100 kB, 1 MB.
-FILES = {"1 kB": 2, "10 kB": 20, "100 kB": 200, "1 MB": 2000}
-#: Section 1 (c), Fig. 1 and footnote 3. Open: the link and the load of the emulated dumbbell, and how many files.
+
+def _in_each(axis: Axis, groups: int) -> Axis:
+    """The same choices for the flows of each group."""
+    return {
+        name: {key.replace(".0.", f".{i}."): change for key, change in changes.items() for i in range(groups)}
+        for name, changes in axis.items()
+    }
+
+
+#: Section 1 (c), Fig. 1 and footnote 3, with the link and the clients of section 2.2.
 DOWNLOADS = Experiment(
     "sub_packet.downloads",
-    "files of four sizes, 60 of each, beside flows without end (Fig. 1, footnote 3)",
+    "files of four sizes, 60 of each, on 2 Mbit/s that 221 clients share (Fig. 1, footnote 3)",
     "downloads.toml",
-    {"link": {"1 Mbit/s": {}}},
-    {f"spread_{i}": measures.spread(i) for i in range(1, 5)},
+    {"link": {"2 Mbit/s": {}}},
+    {f"spread_{name}": measures.spread(i) for i, name in enumerate(("1kb", "10kb", "100kb", "1mb"), 1)},
     readings={
-        "load of Fig. 1": {"100 flows": {}, "200 flows": {"flows.0.count": 200}, "50 flows": {"flows.0.count": 50}},
-        "RTTs": PHASES,
-        "senders": {
-            name: {key.replace(".0.", f".{i}."): value for key, value in changes.items() for i in range(5)}
-            for name, changes in SENDERS.items()
-        },
+        "load of Fig. 1": {f"{n} flows": {"flows.0.count": n} for n in (221, 100, 400)},
+        "RTTs": _in_each(PHASES, 5),
+        "senders": _in_each(SENDERS, 5),
     },
-    tiny=Setting(2, changes={"duration": "400s", "slice": "400s"}),
+    tiny=Setting(2),
     quick=Setting(3, 2),
 )
 
-EXPERIMENTS = (FAIRNESS, LONG, SLICES, HANGS, BUFFERS, TFRC_LOSS, TFRC, CHAIN, PRIORITY, OTHERS, DOWNLOADS)
+EXPERIMENTS = (
+    FAIRNESS, LONG, SLICES, HANGS, BUFFERS, TFRC_LOSS, TFRC, PACKETS, LOW_LOAD, CHAIN, PRIORITY, OTHERS, DOWNLOADS,
+)  # fmt: skip

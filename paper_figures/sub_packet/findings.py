@@ -10,13 +10,20 @@ import itertools
 
 import numpy as np
 
-from tcpdynamics.models import SharedLink, SubPacketExact, SubPacketFull, collapse_threshold
+from tcpdynamics.models import (
+    SharedLink,
+    SubPacketExact,
+    SubPacketFresh,
+    SubPacketFull,
+    SubPacketLevels,
+    collapse_threshold,
+)
 from tcpdynamics.models.sub_packet.aggregated import mean_wait
 from tcpdynamics.solvers import self_consistent, stationary
 
 from ..findings import Answer, finding, listed, near
 from .evidence import counted, idle_series
-from .senders import repairs, waits_of_a_sender
+from .senders import repairs, timeouts_after_losses, waits_of_a_sender
 
 
 @finding("idle time", "eq. (8)", "the expected idle time after a timeout is 1/(1-2p)", "sub_packet.idle")
@@ -49,6 +56,88 @@ def repetitive_idle_time() -> Answer:
     )  # fmt: skip
 
 
+@finding("repetitions", "section 3.3.3", "the third repetition waits 16 RTTs at least", "sub_packet.idle")
+def repetitions() -> Answer:
+    waits = waits_of_a_sender(4)
+    least = [2 * wait / waits[0] for wait in waits[1:]]  # T0 = 2 RTT
+    return Answer(
+        "as printed: 4, 8 and 16 RTTs, with T0 = 2 RTT",
+        f"a simulated sender that loses one segment again and again waits {listed(least, 2)} RTTs, with T0 = 2 RTT",
+        near(least, [4.0, 8.0, 16.0], 1), {"first": least[0], "second": least[1], "third": least[2]},
+    )  # fmt: skip
+
+
+@finding("levels", "eqs. (5) to (7)", "P(next back-off level) is p, P(first level) is 1 - p", "sub_packet.silence")
+def levels() -> Answer:
+    p = 0.1
+    one, three = (_levels(p, successes) for successes in (1, 3))
+    gaps = {
+        "ratio_gap": one[1] / one[0] - p, "sum_gap": sum(one) - 1, "first_gap": one[0] - (1 - p),
+        "full_gap": three[1] / three[0] - p,
+    }  # fmt: skip
+    return Answer(
+        "correct where the retransmission's own ACK ends the back-off, as in Fig. 7; by the rule of section 3.3.3, "
+        "which eq. (11) is for, the ratio is 1 - (1-p)^3",
+        f"un-aggregated chain at p = {p}: ratio {one[1] / one[0]:.4f} and {three[1] / three[0]:.4f}",
+        abs(gaps["ratio_gap"]) < 1e-9 and near(three[1] / three[0], 1 - (1 - p) ** 3, 9), dict(gaps),
+    )  # fmt: skip
+
+
+def _levels(p: float, successes: int) -> list[float]:
+    """P(back-off level | timeout) of the chain with every level a state."""
+    model = SubPacketExact(loss=p, backoff_cap=60, collapse=successes)
+    solved = stationary(model.chain()).probability
+    tries = np.array([float(solved.sel(state=f"S1({k})")) for k in range(61)])
+    shares: list[float] = (tries / tries.sum()).tolist()
+    return shares
+
+
+@finding(
+    "few states", "sections 1 and 3.3", "few aggregate states predict the stationary distribution", "sub_packet.silence"
+)
+def few_states() -> Answer:
+    loss = [0.1, 0.2]
+    capped, deep = (_silent(SubPacketExact(loss=loss, backoff_cap=k)) for k in (6, 60))
+    arrows = [_silent(kind(loss=loss)) for kind in (SubPacketFull, SubPacketFresh, SubPacketLevels)]
+    gaps = [(one - capped).tolist() for one in arrows]
+    return Answer(
+        "near the chain whose timeouts end at 64 T0; without an end, which the paper assumes, that chain is another "
+        "one at p = 0.2",
+        f"silent share at p = 0.1 and 0.2: printed chain {listed(arrows[0])}, un-aggregated {listed(capped)}, "
+        f"without an end {listed(deep)}",
+        bool(abs(np.array(gaps)).max() < 0.1 < deep[1] - capped[1]),
+        {
+            "gap_10": [one[0] for one in gaps], "gap_20": [one[1] for one in gaps],
+            "readings": ["as in Fig. 7", "as section 3.3.3 says", "with waits of their own"],
+            "axis": "arrows of Fig. 8",
+            "endless_10": float(deep[0] - capped[0]), "endless_20": float(deep[1] - capped[1]),
+        },
+    )  # fmt: skip
+
+
+def _silent(model: SubPacketFull | SubPacketExact) -> np.ndarray:
+    silent: np.ndarray = model.observe(stationary(model.chain())).silent_fraction.values
+    return silent
+
+
+@finding("losses in a window", "section 3.2", "two losses in a window of 4 to 6 are a timeout, one is none")
+def losses_in_a_window() -> Answer:
+    rules = ("ns-2", "ns-2, least RTO 1 s", "RFC")
+    several = {
+        (sender, lost): [timeouts_after_losses(sender, lost, kind, least) for kind, least in
+                         (("ns2", 0.2), ("ns2", 1.0), ("rfc", 1.0))]
+        for sender in ("sack", "newreno") for lost in (1, 2)
+    }  # fmt: skip
+    return Answer(
+        "one loss is repaired; whether two are hangs on the sender",
+        "share of windows of 4, 5 and 6 with a timeout, two losses: "
+        + "; ".join(f"{sender} {listed(several[sender, 2], 2)}" for sender in ("sack", "newreno")),
+        max(several["sack", 1]) == 0.0,
+        {f"{sender}_{lost}": shares for (sender, lost), shares in several.items()}
+        | {"readings": list(rules), "axis": "senders"},
+    )
+
+
 @finding("limit", "sections 3.3.2 and 5", "with unlimited backoff TCP is unstable for p > 0.5", "sub_packet.silence")
 def limit() -> Answer:
     deep = SubPacketExact(loss=[0.19, 0.23], backoff_cap=60)
@@ -62,9 +151,8 @@ def limit() -> Answer:
         {
             "idle": idle.tolist(),
             "thresholds": [_printed_limit(), *(collapse_threshold(m) for m in (3, 2, 1))],
-            "readings": ["the printed chain", *(
-                f"back-off ends after {m}" for m in ("three successes", "two successes", "the first ACK")
-            )],
+            "readings": ["as in the printed chain", "three successes", "two successes", "the first ACK"],
+            "axis": "end of the back-off",
         },
     )  # fmt: skip
 
@@ -111,21 +199,29 @@ def _printed(n: int, p: float) -> tuple[float, float, float]:
 
 @finding("shift", "section 3", "repetitive timeouts grow strongly beyond p = 0.1", "sub_packet.silence")
 def shift() -> Answer:
-    model = SubPacketFull(loss=[0.0001, 0.1, 0.2])
-    repeated = _in_repetitive_timeouts(model)
-    below, beyond = np.diff(repeated)
+    silence = SubPacketFull(loss=[0.05, 0.1, 0.2])
+    loss = np.linspace(0.005, 0.4, 80)
+    repeated = _in_repetitive_timeouts(SubPacketFull(loss=loss))
+    knee = loss[1:-1][np.argmax(np.diff(repeated, 2))]
+    at = np.interp([0.005, 0.1, 0.2], loss, repeated)
+    below, beyond = np.diff(at)
     return Answer(
         "the probability of being in a repetitive timeout grows faster from 0.1 to 0.2 than from 0 to 0.1",
-        f"full chain: {listed(repeated)} at p = 0, 0.1, 0.2",
+        f"full chain: {listed(at)} at p = 0.005, 0.1, 0.2; it bends most at p = {knee:.3f}",
         bool(beyond > below),
-        {"beyond": float(beyond / below), "repeated": repeated.tolist()},
+        {
+            "beyond": float(beyond / below),
+            "knee": float(knee),
+            "repeated": at.tolist(),
+            "silent": _silent(silence).tolist(),
+        },
     )
 
 
 def _in_repetitive_timeouts(model: SubPacketFull) -> np.ndarray:
-    """Probability of the states of a timeout with a timer that is backed off."""
+    """Probability of the idle states b*(kr) of a timeout with a timer that is backed off."""
     solved = stationary(model.chain()).probability
-    states = [s for s in solved.state.values.tolist() if s.endswith("r)")]
+    states = [s for s in solved.state.values.tolist() if s.startswith("b*(")]
     total: np.ndarray = solved.sel(state=states).sum("state").values
     return total
 
@@ -183,5 +279,6 @@ def arithmetic() -> Answer:
 
 #: In the order of the report.
 FINDINGS = (
-    idle_time, repetitive_idle_time, limit, equations, shift, rtt_independence, loss_of_web_load, arithmetic,
+    idle_time, repetitive_idle_time, repetitions, levels, few_states, limit, equations, losses_in_a_window, shift,
+    rtt_independence, loss_of_web_load, arithmetic,
 )  # fmt: skip

@@ -7,13 +7,15 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import xarray as xr
 
-from tcpdynamics.models import SubPacketApproximate, SubPacketFull
+from tcpdynamics.models import PftkFull, SubPacketApproximate, SubPacketFull
 from tcpdynamics.models.fairness import mean_jain
 from tcpdynamics.solvers import stationary
 
 Measure = Callable[[xr.Dataset], float]
 #: Slices of a scenario are 5 s long; so many make those of 20 s and 60 s.
 FOUR, TWELVE = 4, 12
+#: Warm-up of the scenarios, and the pause that parts two bursts: a quarter of the propagation RTT [s].
+WARM_UP, TOGETHER = 100.0, 0.05
 #: Percent of flows or users of which figures show quantiles.
 PERCENTS = tuple(range(0, 101, 5))
 
@@ -111,17 +113,82 @@ def over_loss(result: xr.Dataset) -> float:
     return float(count[1] / count[0] / float(result.loss_rate))
 
 
-def small(result: xr.Dataset) -> float:
-    """Share of the epochs in which a flow sends that have one or two packets."""
-    share = _law(result)
-    return float(share[1:3].sum() / share[1:].sum())
+def small_windows(result: xr.Dataset) -> float:
+    """Share of times and flows with a window of one or two packets, after the warm-up."""
+    return _share_up_to(result, "window_cwnd", 2)
+
+
+def small_thresholds(result: xr.Dataset) -> float:
+    """Share of times and flows with a slow-start threshold of three packets at most, after the warm-up."""
+    return _share_up_to(result, "window_ssthresh", 3)
+
+
+def _share_up_to(result: xr.Dataset, name: str, most: int) -> float:
+    sizes = result[name].values[result.window_time.values >= WARM_UP]
+    return float((np.floor(sizes) <= most).mean())
+
+
+def rtt_scatter(result: xr.Dataset) -> float:
+    """Standard deviation of a flow's round-trip times, after the warm-up; the mean over flows [s]."""
+    late = result.window_time.values >= WARM_UP
+    times, flows = result.window_rtt.values[late], result.window_flow.values[late]
+    each = [times[(flows == flow) & (times > 0)].std() for flow in np.unique(flows)]
+    return float(np.mean(each))
+
+
+def whole_bursts(result: xr.Dataset) -> float:
+    """Of bursts of two packets and more with a loss, the share that is lost whole."""
+    burst, lost = _bursts(result)
+    size, gone = np.bincount(burst), np.bincount(burst, lost)
+    hit = (size > 1) & (gone > 0)
+    return float((gone[hit] == size[hit]).mean()) if hit.any() else float("nan")
+
+
+def in_lost_bursts(result: xr.Dataset) -> float:
+    """Of lost packets, the share whose burst lost others too."""
+    burst, lost = _bursts(result)
+    gone = np.bincount(burst, lost)
+    return float(gone[gone > 1].sum() / gone.sum())
+
+
+def _bursts(result: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
+    """Number of each packet's burst, and if it is lost; in a burst a flow sends within `TOGETHER` of the one before."""
+    sends = np.array([result.send_flow.values, result.send_segment.values, result.send_time.values])
+    flow, segment, time = sends[:, np.lexsort((sends[2], sends[0]))]
+    lost = np.zeros(time.size, bool)
+    at: dict[tuple[float, float], list[int]] = {}
+    for i, key in enumerate(zip(flow.tolist(), segment.tolist(), strict=True)):
+        at.setdefault(key, []).append(i)
+    drops = zip(result.drop_flow.values, result.drop_segment.values, result.drop_time.values, strict=True)
+    for of, number, when in drops:  # the last time that it was sent before
+        lost[next(i for i in reversed(at[float(of), float(number)]) if time[i] <= when + 1e-9)] = True
+    begins = np.append(True, (np.diff(flow) != 0) | (np.diff(time) > TOGETHER))
+    late = time >= WARM_UP
+    return np.cumsum(begins)[late], lost[late]
+
+
+def padhye(result: xr.Dataset) -> float:
+    """By what factor Padhye et al. miss the rate at the measured loss, RTT and timeout; NaN without a timeout."""
+    rate, rtt, timeout = float(result.sent.mean()) / _measured(result), float(result.mean_rtt.mean()), result.base_rto
+    if not np.isfinite(timeout) or not result.loss_rate > 0:
+        return float("nan")
+    says = PftkFull(loss=float(result.loss_rate), rtt=rtt, timeout=float(timeout), b=1).throughput()
+    return float(max(says / rate, rate / says))
+
+
+def _measured(result: xr.Dataset) -> float:
+    """The measured time [s]."""
+    return float(result.goodput.sum() / result.goodput_packet_rate.sum())
 
 
 def spread(group: int) -> Measure:
-    """A measure: greatest over least completion time of a group's transfers, in orders of magnitude."""
+    """A measure: greatest over least time to fetch a file of a group, in orders of magnitude.
+
+    A file that is not there at the end counts with the time from its start to the end. Runs without a warm-up.
+    """
 
     def measure(result: xr.Dataset) -> float:
-        times = (result.finish - result.start).values[result.group.values == group]
+        times = (result.finish.fillna(_measured(result)) - result.start).values[result.group.values == group]
         times = times[np.isfinite(times)]
         return float(np.log10(times.max() / times.min())) if times.size > 1 else float("nan")
 

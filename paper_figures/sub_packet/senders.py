@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -37,13 +38,30 @@ def repairs() -> dict[int, int]:
     return {window: int(_run(window, [{"segment": 24}]).timeouts.sum()) for window in (3, 6)}
 
 
-def _run(window: int, drops: list[dict[str, int]]) -> xr.Dataset:
+def timeouts_after_losses(sender: str, lost: int, rules: str, min_rto: float) -> float:
+    """Share of windows of 4, 5 and 6, over all places of so many lost segments, that end in a timeout.
+
+    Examples
+    --------
+    >>> timeouts_after_losses("sack", 1, "ns2", 1.0)
+    0.0
+    """
+    came = []
+    for window in (4, 5, 6):
+        first = 4 * window  # of a window in flight
+        for places in itertools.combinations(range(first, first + window), lost):
+            drops = [{"segment": place} for place in places]
+            came.append(int(_run(window, drops, sender=sender, rules=rules, min_rto=f"{min_rto}s").timeouts.sum()) > 0)
+    return float(np.mean(came))
+
+
+def _run(window: int, drops: list[dict[str, int]], **other: str) -> xr.Dataset:
     from tcpdynamics.validation.packet import parse_scenario, simulate
 
     flow = {
         "sender": "newreno", "source": "a", "target": "b", "segments": 60, "window_limit": window, "handshake": False,
         "limited_transmit": False, "delayed_ack": "0s", "min_rto": f"{_TIMEOUT}s", "start_spread": "0s",
-    }  # fmt: skip
+    } | other  # fmt: skip
     table: dict[str, Any] = {
         "duration": "60s", "warm_up": "0s", "epoch": f"{_RTT}s", "slice": "60s", "seed": 1, "flows": [flow],
         "links": [{"source": "a", "target": "b", "rate": "1Gbit/s", "delay": f"{_RTT / 2}s"}],

@@ -72,8 +72,18 @@ def deeper(data: xr.Dataset) -> xr.DataArray:
     below = data.jain_20.transpose("sender", "reading", "replication", "flows") < 0.9
     first = below.argmax("flows").where(below.any("flows"), len(loads) - 1).astype(int)
     flows = xr.DataArray(loads, dims="place")[first]
+    there = data.jain_20.notnull().all("flows")
+    flows = flows.where(there)
     ratio: xr.DataArray = flows.sel(sender="TFRC", drop=True) / flows.sel(sender="TCP", drop=True)
     return ratio
+
+
+@value("sub_packet.spread_less")
+def spread_less(data: xr.Dataset, larger: str, smaller: str) -> xr.DataArray:
+    """Spread of the times to fetch files of one size less that of another."""
+    one = data.isel(link=0, drop=True)
+    less: xr.DataArray = one[f"spread_{larger}"] - one[f"spread_{smaller}"]
+    return less
 
 
 def _link(flows: int) -> SharedLink:

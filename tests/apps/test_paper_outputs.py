@@ -137,7 +137,7 @@ def test_changed_numbers_and_rules_are_told(monkeypatch: pytest.MonkeyPatch, ans
     known[one.id] = dataclasses.replace(one, published=0.5)
     monkeypatch.setattr(ledger, "ledger", lambda: dataclasses.replace(whole, claims=known))
     protocol.seal.cache_clear()
-    assert any("than those that commit" in sentence for sentence in ledger.changed())
+    assert any("than those that commit" in sentence for sentence in protocol.changed())
     protocol.seal.cache_clear()
 
 

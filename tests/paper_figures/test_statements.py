@@ -118,7 +118,7 @@ def test_conditions_tell_the_readings_that_hold_from_those_that_do_not() -> None
                 borne_out = any(all(word in words for word in part) for part in parts)
                 assert borne_out == (verdict == HOLDS), (came.statement.id, words)
                 count += 1
-    assert count > 20
+    assert count > 20 or not ledger.recorded()["rows"]
 
 
 @pytest.mark.parametrize("paper", ledger.ledger().papers)
@@ -148,6 +148,9 @@ def test_marks_are_those_of_the_printed_sentence(data: Any) -> None:
 def test_the_docs_have_the_sentence_and_the_marks_of_the_record() -> None:
     text = (ROOT / "docs" / "claims.md").read_text(encoding="utf-8")
     assert MARKS in text
+    if not ledger.recorded()["rows"]:
+        assert "has not been run yet" in text
+        return
     for summary in statements.summaries().values():
         cells = " | ".join(f"{held} of {of}" for held, of in summary.marks.values())
         joint = " | ".join(f"{held} of {of}" for held, of in (summary.first, summary.best, summary.worst))

@@ -107,7 +107,7 @@ def test_links_run_for_the_papers_time() -> None:
     for one in experiments.EXPERIMENTS:
         for case in one.case_labels():
             assert one.build(case, one.reading_labels(1)[0]).duration == 60.0
-        assert one.full.replications >= 10
+        assert one.full.replications >= (9 if one is experiments.ONE_LINK else 5)
 
 
 @pytest.mark.parametrize("one", [experiments.ONE_LINK, experiments.OVER_RED, experiments.TWO_LINKS])
@@ -119,8 +119,10 @@ def test_westwood_is_that_of_2001_and_the_router_touches_t_refwa_only(one: Exper
         if labels["protocol"] == "Westwood":
             assert {f.rule_parameters()[0] for f in flows} == {0.0}
         assert one.touches("Westwood", labels) == (labels["protocol"] == "Westwood")
-        assert all(one.touches(axis, labels) == labels["protocol"].startswith("T-REFWA") for axis in experiments.ROUTER)
-        assert one.touches("wait before sending", labels) and one.touches("packet size", labels)
+        slow = labels.get("link") == "OC48"  # where only round trips and Westwood are varied
+        by_router = labels["protocol"].startswith("T-REFWA") and not slow
+        assert all(one.touches(axis, labels) == by_router for axis in experiments.ROUTER)
+        assert one.touches("wait before sending", labels) == one.touches("packet size", labels) == (not slow)
 
 
 def test_axes_of_one_name_have_the_same_labels() -> None:
