@@ -362,11 +362,11 @@ def digest(rows: Mapping[str, Any]) -> str:
 
 #: How the rules and the record came about, as the history of the repository shows it; shown with the verdicts.
 HISTORY = (
-    "This is the second protocol. Its statements, rules, readings and scenarios stand in a commit without results. Of "
-    "the first protocol rules and results came in one commit (ec8c3e0), so the repository does not show that the rules "
-    "came first; three rules above the cells were changed after its results were known: 709e601 (readings on both "
-    "sides of a number decide nothing; a mark counts all claims) and a15abb6 (marks of statements). Who wrote the second "
-    "protocol knew the results of the first."
+    "This is the second protocol. Its statements, rules, readings and scenarios stand in a commit without results. "
+    "Of the first protocol rules and results came in one commit (ec8c3e0), so the repository does not show that the "
+    "rules came first; three rules above the cells were changed after its results were known: 709e601 (readings on "
+    "both sides of a number decide nothing; a mark counts all claims) and a15abb6 (marks of statements). Who wrote "
+    "the second protocol knew the results of the first."
 )
 
 
