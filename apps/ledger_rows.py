@@ -109,8 +109,8 @@ def readings_in_words(decision: Mapping[str, Any]) -> str:
 def rule_in_words(claim: Claim) -> str:
     """The rule that decides a claim.
 
-    >>> rule_in_words(ledger.get_claim("leap.table1.reno.2_50"))[:50]
-    'the 95 % interval for the mean of 1 more run reach'
+    >>> rule_in_words(ledger.get_claim("leap.table1.reno.2_50"))[:41]
+    'the 95 % interval for one more run reache'
     """
     within = claim.range
     if isinstance(claim.published, Mapping):
