@@ -21,7 +21,8 @@ VERDICTS = st.sampled_from([HOLDS, FAILS, OPEN])
 SEVERAL = [
     one
     for one in ledger.ledger().statements.values()
-    if len(one.cells) > 1 and not any(ledger.get_claim(cell).calibrates for cell in one.cells)
+    if len(one.cells) > 1
+    and not any(ledger.get_claim(cell).calibrates for cell in one.cells)
     and len({ledger.get_claim(c).experiment for c in one.cells}) == 1
     and ledger.get_claim(one.cells[0]).experiment
     and len(experiments()[ledger.get_claim(one.cells[0]).experiment].reading_labels()) > 2
