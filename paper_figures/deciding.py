@@ -160,8 +160,8 @@ def decide(
     labels, over, judged = by_readings(claim, data, setting)
     verdicts = [verdict_of_reading for _, verdict_of_reading, _ in judged]
     verdict, share = rules.over_readings(verdicts, [mean for _, _, mean in judged], claim.range)
-    told = rules.HOLDS if verdict == rules.CONDITIONS else verdict
-    at = verdicts.index(told) if told in verdicts else 0
+    shown = rules.HOLDS if verdict == rules.CONDITIONS else verdict
+    at = verdicts.index(shown) if shown in verdicts else 0
     return Decision(
         claim.id,
         verdict,

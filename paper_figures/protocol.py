@@ -12,7 +12,6 @@ import hashlib
 import json
 import tomllib
 from collections.abc import Mapping
-from fnmatch import fnmatchcase
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
@@ -116,11 +115,6 @@ def amendments() -> list[dict[str, Any]]:
         table = tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
         out += [{"paper": paper, "after": False} | one for one in table.get("amendments", ())]
     return out
-
-
-def amended(claim: str) -> bool:
-    """Whether an amendment names a claim."""
-    return any(fnmatchcase(claim, pattern) for one in amendments() for pattern in one["claims"])
 
 
 @functools.cache

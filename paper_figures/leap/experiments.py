@@ -17,9 +17,9 @@ DENSITIES = tuple(1 + i / 4 for i in range(11))
 
 #: The first node as often as the two others together.
 UNEVEN = ["n0", "n0", "n1", "n2"]
-#: What section 2.1 leaves open: by which law nodes are drawn, limited transmit (new in ns-2 then), the first timeout,
-#: the handshake, how long an acknowledgement is delayed, the tick of the timers (0.1 s in the older ns-2). The least
-#: timeout changes nothing here: none is as short.
+#: What section 2.1 leaves open: the distribution by which nodes are drawn, limited transmit (new in ns-2 then), the
+#: first timeout, the handshake, how long an acknowledgement is delayed, the tick of the timers (0.1 s in the older
+#: ns-2). The least timeout changes nothing here: none is as short.
 OPEN_IN_STAR: dict[str, Axis] = {
     "nodes": {"alike": {}, "2:1:1": {"flows.0.source": UNEVEN, "flows.0.target": UNEVEN}},
     "limited transmit": {"with": {}, "without": {"flows.0.limited_transmit": False}},
@@ -38,8 +38,8 @@ STAR = Experiment(
     "star.toml",
     {"sender": SENDERS, "density": {f"{d:.2f}": {"flows.0.arrival_rate": d} for d in DENSITIES}},
     {
-        "finished": m.finished, "duplicates": m.duplicates, "duplicates_generated": m.duplicates_generated,
-        "received": m.received, "sent": m.sent, "sent_generated": m.sent_generated, "time": m.time,
+        "finished": m.finished, "duplicates": m.duplicates,
+        "received": m.received, "sent": m.sent, "time": m.time,
         "loss_rate": m.loss_rate, "ack_over_data": m.ack_over_data, "leaps_right": m.leaps_right,
     },
     readings=OPEN_IN_STAR,
@@ -71,7 +71,7 @@ TRACED = Experiment(
     },
     {
         "ack_caused": m.ack_caused, "all_duplicates": m.all_duplicates, "left_by_leap": m.left_by_leap,
-        "aborting": m.aborting, "left_by_aborts": m.left_by_aborts, "window": m.window,
+        "left_by_aborts": m.left_by_aborts, "window": m.window,
         "below_advertised": m.below_advertised,
     },
     readings=OPEN_IN_STAR,

@@ -30,11 +30,6 @@ def duplicates(result: xr.Dataset) -> float:
     return float(result.duplicates.values[_done(result)].mean())
 
 
-def duplicates_generated(result: xr.Dataset) -> float:
-    """Segments received once more, for each generated transfer, finished or not."""
-    return float(result.duplicates.sum() / _generated(result))
-
-
 def received(result: xr.Dataset) -> float:
     """Segments that a finished transfer receives, those received once more included."""
     return SEGMENTS + duplicates(result)
@@ -43,11 +38,6 @@ def received(result: xr.Dataset) -> float:
 def sent(result: xr.Dataset) -> float:
     """Segments that are sent for a finished transfer; a handshake counts where it is sent again."""
     return SEGMENTS + float((result.sent - result.goodput).values[_done(result)].mean())
-
-
-def sent_generated(result: xr.Dataset) -> float:
-    """Segments sent for each generated transfer, finished or not, handshakes included."""
-    return float(result.sent.sum() / _generated(result))
 
 
 def time(result: xr.Dataset) -> float:
@@ -85,11 +75,6 @@ def all_duplicates(result: xr.Dataset) -> float:
     return float(result.duplicates.sum() / result.goodput.sum())
 
 
-def acks_lost(result: xr.Dataset) -> float:
-    """Loss rate of acknowledgements."""
-    return float(result.acks_dropped.sum() / result.acks_sent.sum())
-
-
 def ack_caused(result: xr.Dataset) -> float:
     """Share of duplicates that were sent because an acknowledgement of the segment was lost.
 
@@ -111,11 +96,6 @@ def left_by_leap(result: xr.Dataset) -> float:
     special = (segment == last) | (segment == 0) & (last == SEGMENTS)
     leapt = np.isin(flow * _MORE + segment, _leap_segments(result))
     return float((special | leapt).mean()) if flow.size else float("nan")
-
-
-def aborting(result: xr.Dataset) -> float:
-    """Share of the generated transfers in which a segment was sent again twelve times."""
-    return float(_aborted(result).sum() / _generated(result))
 
 
 def left_by_aborts(result: xr.Dataset) -> float:

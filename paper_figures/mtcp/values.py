@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import xarray as xr
 
@@ -38,9 +38,9 @@ def _least(cells: Iterable[xr.DataArray]) -> xr.DataArray:
 
 
 @value("mtcp.least_gain")
-def least_gain(data: xr.Dataset, without: Sequence[str] = ()) -> xr.DataArray:
+def least_gain(data: xr.Dataset) -> xr.DataArray:
     """The improvement of the scheme and the loss of ACKs where its mean is least, in each reading."""
-    losses = [q for q in data.ack_loss.values.tolist() if q not in without]
+    losses = data.ack_loss.values.tolist()
     schemes = [s for s in data.sender.values.tolist() if s != RENO]
     return _least(improvement(data, s, q) for s in schemes for q in losses)
 
