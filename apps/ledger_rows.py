@@ -15,8 +15,7 @@ from tcpdynamics.progress import tracked
 COLUMNS = {"published": "published", "model": "model", "packets": "packets", "ns2": "ns-2", "linux": "Linux"}
 #: Where a claim has no number of a kind.
 NONE = "\N{EM DASH}"
-#: The verdict of what has none yet.
-NOT_YET = "not decided yet"
+NOT_YET = statements.NOT_YET
 
 
 def row(claim: Claim, decision: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -143,7 +142,9 @@ def case_in_words(claim: Claim) -> str:
     rates = [link.rate for link in scenario.links if link.rate is not None]
     rates += [scenario.bottleneck.rate] if scenario.bottleneck else []
     flows = sum(flow.count for flow in scenario.flows)
-    return f"{deciding.name_of(claim.case)}: {flows} flows, {_rate(min(rates))}, {scenario.duration:g} s"
+    return (
+        f"{deciding.name_of(claim.case)}: {flows} flow{'s' * (flows > 1)}, {_rate(min(rates))}, {scenario.duration:g} s"
+    )
 
 
 def _rate(rate: float) -> str:

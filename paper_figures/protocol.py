@@ -11,21 +11,29 @@ import functools
 import hashlib
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import ledger as book
+from . import rules
 from .experiments import SETTINGS, Experiment, experiments
 from .papers import PAPERS
+from .statements import COUNTED
 
 if TYPE_CHECKING:
     import xarray as xr
 
-#: Modules whose code is sealed: the rules of a cell, of a claim over its readings, of a statement over its cells.
-SEALED = ("rules.py", "statements.py")
+#: Functions and classes whose code is sealed: rules of a cell, of a claim over readings, of a statement over cells.
+SEALED = {
+    "rules": ("Range", "interval", "width", "enough", "decided", "verdict", "over_readings", "on_both_sides"),
+    "deciding": ("by_readings", "_judged", "_merged", "_allowed", "_calibrating", "wanted_cases"),
+    "statements": (
+        "outcome", "deciding_cells", "_readings", "_joined", "_together", "_may_lie_between", "_on_both_sides", "marks",
+    ),
+}  # fmt: skip
 
 
 @functools.cache
@@ -48,7 +56,11 @@ def facts() -> dict[str, Any]:
             name: [one.says, one.weight, one.kind, sorted(one.cells)] for name, one in ledger.statements.items()
         },
         "experiments": {name: _experiment(one) for name, one in experiments().items()},
-        "code": {name: _code(resources.files(__package__).joinpath(name).read_text("utf-8")) for name in SEALED},
+        "constants": [rules.ERRORS, rules.WIDER, COUNTED],
+        "code": {
+            name: _code(resources.files(__package__).joinpath(f"{name}.py").read_text("utf-8"), functions)
+            for name, functions in SEALED.items()
+        },
     }
 
 
@@ -64,20 +76,21 @@ def _plain(value: Any) -> Any:
     return dict(value) if isinstance(value, Mapping) else str(value)
 
 
-def _code(source: str) -> str:
-    """The code of a module without comments, docstrings and places of lines.
+def _code(source: str, names: Sequence[str]) -> dict[str, str]:
+    """The text of some functions and classes of a module, without their docstrings and white space.
 
-    >>> _code("x = 1  # one") == _code("x  =  1") != _code("x = 2")
+    >>> _code("def f():\\n    return 1", ["f"]) == _code("def f(): return  1", ["f"])
     True
     """
-    tree = ast.parse(source)
-    for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        if isinstance(body, list) and body and isinstance(body[0], ast.Expr):
-            words = body[0].value
-            if isinstance(words, ast.Constant) and isinstance(words.value, str):
-                del body[0]
-    return ast.dump(tree)
+    out = {}
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name in names:
+            text = ast.get_source_segment(source, node) or ""
+            for one in (node, *node.body):
+                if isinstance(one, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(one):
+                    text = text.replace(ast.get_source_segment(source, one.body[0]) or "", "")
+            out[node.name] = "".join(text.split())
+    return out
 
 
 def changed() -> list[str]:

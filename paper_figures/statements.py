@@ -35,6 +35,8 @@ MARKS = (
 _RANK = (FAILS, CONDITIONS, OPEN, HOLDS, "")
 #: A condition in words has so many parts at most.
 MOST_CONDITIONS = 3
+#: What stands for a verdict where there is none.
+NOT_YET = "not decided yet"
 #: Name of the only reading of what has no other.
 ONLY = "as decided"
 
@@ -199,7 +201,9 @@ class Summary:
 
     @property
     def marks_in_words(self) -> str:
-        """The marks, such as "derivations 5 of 8, directions 4 of 11, numbers 0 of 4"."""
+        """The marks, such as "derivations 5 of 8, directions 4 of 11, numbers 0 of 4"; `NOT_YET` without a verdict."""
+        if not any(one.verdict for one in self.outcomes):
+            return NOT_YET
         return ", ".join(f"{KINDS_IN_WORDS[kind]} {held} of {of}" for kind, (held, of) in self.marks.items())
 
     @property

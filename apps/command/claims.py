@@ -71,7 +71,7 @@ def _overview(summaries: dict[str, Summary]) -> list[str]:
         for one in summary.outcomes:
             if one.statement.weight == "central":
                 lines += _wrapped(one.statement.says, f"  {SHORT.get(one.verdict, '?'):6}", " " * 8)
-    legend = "if: under some readings; no: under none; open: undecided. "
+    legend = "if: under some readings; no: under none; open: undecided; ?: not decided yet. "
     return lines + _wrapped(f"{legend}{MARKS}")
 
 
@@ -111,14 +111,16 @@ def _cells(name: str, summaries: dict[str, Summary]) -> Sequence[str]:
 def _paper(summary: Summary) -> list[str]:
     """A paper's statements, what failed on top of each weight."""
     from tcpdynamics.paper_figures.ledger import WEIGHTS
+    from tcpdynamics.paper_figures.statements import NOT_YET
 
     lines = _wrapped(summary.paper.cite) + _wrapped(f"It says: {summary.paper.says}")
     lines += _wrapped(f"Marks: {summary.marks_in_words}.")
-    lines += _wrapped(f"Statements that hold under one joint reading: {summary.readings_in_words}.")
+    if summary.marks_in_words != NOT_YET:
+        lines += _wrapped(f"Statements that hold under one joint reading: {summary.readings_in_words}.")
     for weight in WEIGHTS:
         lines += ["", weight]
         for one in (one for one in summary.in_order if one.statement.weight == weight):
-            lines += _wrapped(f"{one.statement.id}: {one.statement.says}", f"  {one.verdict or '?':22}", " " * 24)
+            lines += _wrapped(f"{one.statement.id}: {one.statement.says}", f"  {one.verdict or NOT_YET:22}", " " * 24)
             if one.condition:
                 lines += _wrapped(one.condition, " " * 24)
     return lines
@@ -143,7 +145,7 @@ def _statement(came: Outcome) -> list[str]:
     if len(came.readings) > 1:
         lines += ["", "joint readings"]
         for name, verdict in came.readings:
-            lines += _wrapped(name, f"  {verdict or '?':22}", " " * 24)
+            lines += _wrapped(name, f"  {verdict:22}", " " * 24)
     lines += ["", "cells"]
     recorded = ledger.recorded()["rows"]
     for cell in one.cells:

@@ -66,6 +66,15 @@ def test_the_seal_is_that_of_the_protocol() -> None:
     assert ledger.ledger().sealed == protocol.seal(), "the protocol changed: amend it, then seal it anew"
 
 
+def test_the_seal_holds_the_code_of_each_rule_and_not_its_words() -> None:
+    code = protocol.facts()["code"]
+    assert {module: set(names) for module, names in protocol.SEALED.items()} == {m: set(c) for m, c in code.items()}
+    source = (ROOT / "paper_figures/rules.py").read_text(encoding="utf-8")
+    for old, new, same in (("1 / n", "2 / n", False), ("Student's interval", "The interval", True)):
+        assert source.count(old) == 1
+        assert (protocol._code(source.replace(old, new), protocol.SEALED["rules"]) == code["rules"]) == same
+
+
 def git(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(["git", "-C", str(ROOT), *words], capture_output=True, text=True, check=False)
 
