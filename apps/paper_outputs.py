@@ -266,7 +266,8 @@ def write_ledger(
     tables = ledger_rows.tables(document)
     text = templates.get_template("ledger").render(
         papers=tables, columns=ledger_rows.COLUMNS, made=document["made"], look_css=look,
-        drawn=set(drawn), start=files.page_start(holds), standalone=True, committed=ledger.ledger().committed,
+        drawn=set(drawn), start=files.page_start(holds), standalone=True, 
+        committed=", ".join(sorted({one["committed"] for one in ledger.ledger().fixed.values()})),
         marks=statements.MARKS, history=ledger.HISTORY,
     )  # fmt: skip
     files.write_text(folder / "index.html", text)

@@ -1,7 +1,7 @@
 """The ledger: what the papers state, claim by claim, and the rule that decides each; from each paper's `claims.toml`.
 
-The files hold facts and rules only. What came out stands in `recorded.json`, reasons for what does not hold in
-`reasons.toml`, what was changed and why in each paper's `amendments.toml`.
+The files hold facts and rules only. What came out stands in each paper's `recorded.json`, reasons for what does
+not hold in `reasons.toml`, what was changed and why in each paper's `amendments.toml`.
 """
 
 from __future__ import annotations
@@ -211,13 +211,15 @@ class Statement:
 
 @dataclass(frozen=True)
 class Ledger:
-    """The file, read: papers, statements, claims, the commit that fixed the rules, the digest of all that decides."""
+    """The files, read: papers, statements, claims.
+
+    `fixed` has of each paper what fixed its protocol: `committed`, the commit, and `sealed`, the digest.
+    """
 
     papers: Mapping[str, Paper]
     statements: Mapping[str, Statement]
     claims: Mapping[str, Claim]
-    committed: str
-    sealed: str
+    fixed: Mapping[str, Mapping[str, str]]
 
 
 @functools.cache
@@ -239,7 +241,7 @@ def _table(name: str) -> dict[str, Any]:
     return tomllib.loads(resources.files(__package__).joinpath(name).read_text(encoding="utf-8"))
 
 
-def read_ledger(tables: Mapping[str, Mapping[str, Any]], fixed: Mapping[str, str]) -> Ledger:
+def read_ledger(tables: Mapping[str, Mapping[str, Any]], fixed: Mapping[str, Mapping[str, str]]) -> Ledger:
     """A ledger from the tables of the papers' files: `[paper]`, and `[[statements]]` with their cells."""
     papers = {name: Paper(name, **table["paper"]) for name, table in tables.items()}
     claims: dict[str, Claim] = {}
@@ -262,7 +264,7 @@ def read_ledger(tables: Mapping[str, Mapping[str, Any]], fixed: Mapping[str, str
             claims[claim.id] = claim
         cells = tuple(f"{paper}.{facts['id']}" for facts in rows)
         statements[stated["id"]] = Statement(**stated, cells=cells)
-    return Ledger(papers, statements, claims, fixed["committed"], fixed["sealed"])
+    return Ledger(papers, statements, claims, fixed)
 
 
 def _claim(paper: str, statement: str, facts: Mapping[str, Any]) -> Claim:
@@ -372,8 +374,18 @@ HISTORY = (
 
 @functools.cache
 def recorded() -> dict[str, Any]:
-    """What came out last time: `made` (setting, versions, commit, date), and `rows` by claim."""
-    path = resources.files(__package__).joinpath("recorded.json")
+    """What came out last time: `made` by paper (setting, versions, commit, date), and `rows` by claim."""
+    records = {paper: record(paper) for paper in PAPERS}
+    return {
+        "made": {paper: one["made"] for paper, one in records.items() if one["made"]},
+        "rows": {claim: row for one in records.values() for claim, row in one["rows"].items()},
+    }
+
+
+@functools.cache
+def record(paper: str) -> dict[str, Any]:
+    """`made` and `rows` of a paper; both empty where it has not been run."""
+    path = resources.files(__package__).joinpath(paper, "recorded.json")
     table: dict[str, Any] = {"made": {}, "rows": {}}
     if path.is_file():
         table = json.loads(path.read_text(encoding="utf-8"))

@@ -37,25 +37,27 @@ SEALED = {
 
 
 @functools.cache
-def seal() -> str:
-    """A digest of all that decides, whatever its order in the files.
+def seal(paper: str) -> str:
+    """A digest of all that decides the claims of a paper, whatever its order in the files.
 
-    >>> len(seal())
+    >>> len(seal("leap"))
     64
     """
-    text = json.dumps(facts(), default=_plain, sort_keys=True)
+    text = json.dumps(facts(paper), default=_plain, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def facts() -> dict[str, Any]:
-    """All that is sealed, by kind and name."""
+def facts(paper: str) -> dict[str, Any]:
+    """All that is sealed of a paper, by kind and name."""
     ledger = book.ledger()
     return {
-        "claims": {name: one.deciding() for name, one in ledger.claims.items()},
+        "claims": {name: one.deciding() for name, one in book.claims(paper).items()},
         "statements": {
-            name: [one.says, one.weight, one.kind, sorted(one.cells)] for name, one in ledger.statements.items()
+            name: [one.says, one.weight, one.kind, sorted(one.cells)]
+            for name, one in ledger.statements.items()
+            if one.paper == paper
         },
-        "experiments": {name: _experiment(one) for name, one in experiments().items()},
+        "experiments": {name: _experiment(one) for name, one in experiments().items() if one.paper == paper},
         "constants": [rules.ERRORS, rules.WIDER, COUNTED],
         "code": {
             name: _code(resources.files(__package__).joinpath(f"{name}.py").read_text("utf-8"), functions)
@@ -99,17 +101,18 @@ def changed() -> list[str]:
     >>> changed()
     []
     """
-    fixed, record = book.ledger(), book.recorded()
     out = []
-    if seal() != fixed.sealed:
-        out.append(
-            f"claims, experiments or rules are other ones than those that commit {fixed.committed} fixed; verdicts "
-            "below are not the ledger's"
-        )
-    elif record["rows"] and record["made"].get("protocol") != fixed.sealed:
-        out.append("recorded.json was made by another protocol than this one")
-    if record["rows"] and record["made"].get("digest") != book.digest(record["rows"]):
-        out.append("recorded.json holds other numbers than those that were recorded")
+    for paper, fixed in book.ledger().fixed.items():
+        record = book.record(paper)
+        if seal(paper) != fixed["sealed"]:
+            out.append(
+                f"{paper}: claims, experiments or rules are other ones than those that commit {fixed['committed']} "
+                "fixed; verdicts below are not the ledger's"
+            )
+        elif record["rows"] and record["made"]["protocol"] != {paper: fixed["sealed"]}:
+            out.append(f"{paper}: recorded.json was made by another protocol than this one")
+        if record["rows"] and record["made"].get("digest") != book.digest(record["rows"]):
+            out.append(f"{paper}: recorded.json holds other numbers than those that were recorded")
     return out
 
 

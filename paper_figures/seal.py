@@ -1,9 +1,10 @@
-"""Seal the protocol: write the digest of all that decides, and the commit that fixed it, into `seal.toml`.
+"""Seal protocols: write the digest of all that decides a paper's claims, and the commit that fixed it, to `seal.toml`.
 
-    python -m tcpdynamics.paper_figures.seal [COMMIT]
+    python -m tcpdynamics.paper_figures.seal [COMMIT [PAPER ...]]
 
-It is run when a protocol is new, before anything is run by it, and once more when the commit that holds it is known. A
-change later shows in the seal, and has an entry in its paper's `amendments.toml`.
+It is run when a protocol is new, before anything is run by it, and once more when the commit that holds it is known
+(of all papers where none is named). A change later shows in the seal, and has an entry in its paper's
+`amendments.toml`.
 """
 
 from __future__ import annotations
@@ -13,20 +14,25 @@ import sys
 from importlib import resources
 from pathlib import Path
 
+from .papers import PAPERS
 from .protocol import seal
 
+_ABOUT = "# Of each paper the commit that fixed its protocol, and a digest of all that decides (seal.py)\n"
 
-def main(commit: str = "") -> None:
-    """Write the seal; without a commit, that of the last one stays."""
+
+def main(commit: str = "", *papers: str) -> None:
+    """Write the seals; a paper keeps its commit where none is given for it."""
+    from .ledger import ledger
+
     if commit and not re.fullmatch(r"[0-9a-f]{7,40}", commit):
         sys.exit(f"seal: COMMIT must be the hash of a commit, got {commit!r}")
-    path = Path(str(resources.files(__package__).joinpath("seal.toml")))
-    text = path.read_text(encoding="utf-8")
-    if commit:
-        text = re.sub(r'(?m)^committed = "[^"]*"', f'committed = "{commit}"', text, count=1)
-    text = re.sub(r'(?m)^sealed = "[^"]*"', f'sealed = "{seal()}"', text, count=1)
-    path.write_text(text, encoding="utf-8")
+    if unknown := [paper for paper in papers if paper not in PAPERS]:
+        sys.exit(f"seal: PAPER must be one of {', '.join(PAPERS)}, got {unknown[0]!r}")
+    kept = {paper: fixed["committed"] for paper, fixed in ledger().fixed.items()}
+    by = kept | ({paper: commit for paper in papers or PAPERS} if commit else {})
+    parts = [f'\n[{paper}]\ncommitted = "{by[paper]}"\nsealed = "{seal(paper)}"\n' for paper in PAPERS]
+    Path(str(resources.files(__package__).joinpath("seal.toml"))).write_text(_ABOUT + "".join(parts), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:2])
+    main(*sys.argv[1:])

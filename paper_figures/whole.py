@@ -22,6 +22,7 @@ from . import ledger as book
 from .deciding import Decision, decide, solve_aside, solved, undecided, wanted_cases
 from .experiments import JUDGES, get_experiment, run, run_on
 from .ledger import Claim
+from .papers import PAPERS
 from .protocol import probes, seal
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class Whole:
     made: dict[str, Any] = field(default_factory=dict)
 
     def document(self) -> dict[str, Any]:
-        """As JSON has it: the file `ledger.json` of an output folder, and `recorded.json` of the package."""
+        """As JSON has it: the file `ledger.json` of an output folder, and `recorded.json` of a paper."""
         rows = {name: one.document() for name, one in self.decisions.items()}
         return {"made": self.made | {"digest": book.digest(rows)}, "rows": rows}
 
@@ -121,8 +122,8 @@ def decide_all(
         {n: data for (n, e), data in results.items() if e == engine} for engine in ("packets", *judges)
     )
     beside = dict(zip(judges, by_judge, strict=True))
-    how = made(setting, time.perf_counter() - began)
-    if setting == "full" and not chosen:
+    how = made(setting, time.perf_counter() - began, chosen)
+    if setting == "full":
         how["probes"] = probes({name: run(name, "tiny", executor=executor) for name in names})
     return Whole(decisions, packets, beside, how)
 
@@ -166,11 +167,11 @@ def _store(stores: Path | None, name: str, setting: str, what: str) -> Path | No
     return None if stores is None else stores / f"{name}-{setting}-{what}-{mark}.zarr"
 
 
-def made(setting: str, seconds: float) -> dict[str, Any]:
-    """What made a result: versions, machine, commit, date."""
+def made(setting: str, seconds: float, papers: Iterable[str] = ()) -> dict[str, Any]:
+    """What made a result: versions, machine, commit, date; the protocols of some papers, by default of all."""
     return {
         "setting": setting,
-        "protocol": seal(),
+        "protocol": {paper: seal(paper) for paper in papers or PAPERS},
         "version": __version__,
         "commit": commit(),
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),

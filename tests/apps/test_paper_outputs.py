@@ -127,9 +127,10 @@ def test_a_certificate_is_not_replaced_where_files_differ(certified: Path, refus
 
 def test_changed_numbers_and_rules_are_told(monkeypatch: pytest.MonkeyPatch, answer: Callable[..., str]) -> None:
     row = {"verdict": "holds", "readings": [], "packets": {"mean": 0.4290, "low": 0.4, "high": 0.5, "n": 9}}
-    other = {"made": {"digest": "another"}, "rows": {"leap.table1.reno.2_50": row}}
-    monkeypatch.setattr(ledger, "recorded", lambda: other)
-    assert "recorded.json holds other numbers" in CliRunner().invoke(cli, ["claims", "leap.table1"]).stderr
+    made = {"digest": "another", "protocol": {"leap": ledger.ledger().fixed["leap"]["sealed"]}}
+    other, none = {"made": made, "rows": {"leap.table1.reno.2_50": row}}, {"made": {}, "rows": {}}
+    monkeypatch.setattr(ledger, "record", lambda paper: other if paper == "leap" else none)
+    assert "leap: recorded.json holds other numbers" in CliRunner().invoke(cli, ["claims", "leap.table1"]).stderr
     monkeypatch.undo()
     whole = ledger.ledger()
     known = dict(whole.claims)
