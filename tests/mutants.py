@@ -1,11 +1,12 @@
-"""Break the models and mechanisms on purpose, one at a time, and see whether the ledger turns.
+"""Break models and mechanisms on purpose, one at a time, and see whether the ledger's statements turn.
 
     python tests/mutants.py [--only NAME ...] [--workers N] [--output FILE]
 
-Each mutant of `mutants.toml` is one replaced text in a copy of the source; the claims that it names are decided there
-at the quick setting and beside those of the unbroken source, with the same seeds. A claim notices it if its verdict
-turns or its finding is no longer borne out; else, and counted apart, if its number leaves the interval that it had. A
-mutant that no claim notices is listed: the ledger does not prove what it broke.
+Each mutant of `mutants.toml` is a replaced text in a copy of the source, or other keys of scenarios (`changes`), or one
+case run as another (`instead`). The statements that it names are decided there at the quick setting and beside those of
+the unbroken source, with the same seeds. A statement turns if its verdict does; else, and counted apart, it is noticed
+if a cell's verdict turns or its number leaves the interval that it had. A central or supporting statement that no
+mutant turns is listed: the ledger does not prove it.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ import subprocess
 import sys
 import tempfile
 import tomllib
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,24 +30,48 @@ ROOT = Path(__file__).resolve().parents[1]
 FILE = Path(__file__).with_name("mutants.toml")
 #: What a copy needs; the links in `src` lead to the others.
 FOLDERS = ("apps", "models", "paper_figures", "solvers", "src", "validation")
-#: Decides claims and prints what came out; the folder that holds the source stands first on the path.
+#: Decides statements and prints what came out; the folder that holds the source stands first on the path.
 CODE = """
 import json, sys
-from tcpdynamics.paper_figures import deciding, ledger
+from dataclasses import replace
+from tcpdynamics.paper_figures import deciding, experiments, ledger, statements
+
+asked = json.loads(sys.argv[1])
+unbroken = experiments.get_experiment
+
+def get_experiment(name):
+    one = unbroken(name)
+    instead = lambda axis, label: asked["instead"].get(axis, {}).get(label, label)
+    cases = {axis: {x: labels[instead(axis, x)] for x in labels} for axis, labels in one.cases.items()}
+    last = list(cases)[-1]
+    cases[last] = {label: {**keys, **asked["changes"]} for label, keys in cases[last].items()}
+    return replace(one, cases=cases)
+
+experiments.get_experiment = deciding.get_experiment = get_experiment
+known = ledger.ledger().statements
+claims = {}
+for name in asked["statements"]:
+    for cell in known[name].cells:
+        claims[cell] = ledger.get_claim(cell)
+data = {}
+for name in dict.fromkeys(one.experiment for one in claims.values() if one.experiment):
+    several = [one for one in claims.values() if one.experiment == name]
+    several += [one for c in several for one in deciding._calibrating(c)]
+    data[name] = experiments.run(name, "quick", cases=deciding.wanted_cases(*several))
+rows = {}
+for name, one in claims.items():
+    rows[name] = deciding.decide(one, "quick", data=data.get(one.experiment)).document()
 out = {}
-for name in sys.argv[1:]:
-    try:
-        came = deciding.decide(ledger.get_claim(name), "quick")
-        number = came.packets or came.model
-        out[name] = [came.verdict, came.supported, number.low, number.high]
-    except Exception as error:
-        out[name] = ["error: " + type(error).__name__, None, 0.0, 0.0]
+for name in asked["statements"]:
+    numbers = {c: rows[c]["packets"] or rows[c]["model"] for c in known[name].cells}
+    cells = {c: [rows[c]["verdict"], x and x["low"], x and x["high"]] for c, x in numbers.items()}
+    out[name] = [statements.outcome(known[name], rows).verdict, cells]
 print(json.dumps(out))
 """
-
-
-#: How a note begins that a number has left its interval, while the verdict stays.
-MOVED = "number was"
+#: How a note begins where the verdict of a statement stays.
+MOVED = "only"
+#: How one begins of a source that no longer runs.
+ERROR = "error:"
 
 
 @dataclass(frozen=True)
@@ -55,40 +81,59 @@ class Mutant:
     Attributes
     ----------
     name : str        A few words.
-    paper : str
-    file : str        From the root of the source.
+    statements : tuple   Statements that are decided; they should turn.
+    file : str        From the root of the source; empty for a mutant of scenarios.
     old, new : str    The text that is replaced, once in the file, and what stands there instead.
-    claims : tuple    Claims that are decided; they should turn.
+    changes : mapping Keys of the scenarios of the statements -> what they become, in every case.
+    instead : mapping Axis of cases -> label -> the label that is run in its place.
     """
 
     name: str
-    paper: str
-    file: str
-    old: str
-    new: str
-    claims: tuple[str, ...]
+    statements: tuple[str, ...]
+    file: str = ""
+    old: str = ""
+    new: str = ""
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    instead: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    @property
+    def paper(self) -> str:
+        return self.statements[0].partition(".")[0]
 
 
 def mutants() -> list[Mutant]:
     """The list in `mutants.toml`."""
     table = tomllib.loads(FILE.read_text(encoding="utf-8"))
-    return [Mutant(**(one | {"claims": tuple(one["claims"])})) for one in table["mutants"]]
+    return [Mutant(**(one | {"statements": tuple(one["statements"])})) for one in table["mutants"]]
+
+
+def insensitive() -> dict[str, str]:
+    """Statements that nothing turns, and why."""
+    return dict(tomllib.loads(FILE.read_text(encoding="utf-8"))["insensitive"])
 
 
 def check(mutant: Mutant) -> None:
-    """Raise ValueError if the text to replace does not stand once in its file."""
-    text = (ROOT / mutant.file).read_text(encoding="utf-8")
-    if text.count(mutant.old) != 1 or mutant.old == mutant.new:
-        raise ValueError(
-            f"{mutant.name}: the text stands {text.count(mutant.old)} times in {mutant.file}, must be once"
-        )
+    """Raise ValueError if it changes nothing, or if the text to replace does not stand once in its file."""
+    if not mutant.file and not mutant.changes and not mutant.instead:
+        raise ValueError(f"{mutant.name} changes nothing")
+    if mutant.file:
+        text = (ROOT / mutant.file).read_text(encoding="utf-8")
+        if text.count(mutant.old) != 1 or mutant.old == mutant.new:
+            raise ValueError(
+                f"{mutant.name}: the text stands {text.count(mutant.old)} times in {mutant.file}, must be once"
+            )
 
 
-def decided(root: Path, claims: tuple[str, ...]) -> dict[str, list[Any]]:
-    """Verdicts of claims, by the source in a folder; what is compiled is kept in it."""
+def decided(root: Path, statements: tuple[str, ...], mutant: Mutant | None = None) -> dict[str, list[Any]]:
+    """Verdict and cells of statements, by the source in a folder; what is compiled is kept in it."""
     environment = os.environ | {"PYTHONPATH": str(root / "src"), "NUMBA_CACHE_DIR": str(root / "numba")}
+    asked = {
+        "statements": statements,
+        "changes": dict(mutant.changes) if mutant else {},
+        "instead": dict(mutant.instead) if mutant else {},
+    }
     done = subprocess.run(
-        [sys.executable, "-c", CODE, *claims],
+        [sys.executable, "-c", CODE, json.dumps(asked)],
         env=environment,
         capture_output=True,
         text=True,
@@ -97,7 +142,7 @@ def decided(root: Path, claims: tuple[str, ...]) -> dict[str, list[Any]]:
     )
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        return {name: [f"error: {last[:100]}", None, 0.0, 0.0] for name in claims}
+        return {name: [f"{ERROR} {last[:100]}", {}] for name in statements}
     out: dict[str, list[Any]] = json.loads(done.stdout.splitlines()[-1])
     return out
 
@@ -111,74 +156,96 @@ def copied(place: Path) -> Path:
 
 def broken(mutant: Mutant, root: Path) -> dict[str, list[Any]]:
     """Verdicts with a mutant in a copy of the source, which is mended after."""
+    if not mutant.file:
+        return decided(root, mutant.statements, mutant)
     path = root / mutant.file
     text, times = path.read_text(encoding="utf-8"), path.stat()
     try:
         path.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
-        return decided(root, mutant.claims)
+        return decided(root, mutant.statements, mutant)
     finally:
         path.write_text(text, encoding="utf-8")
         os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
 
 
 def turned(before: list[Any], after: list[Any]) -> str:
-    """What a claim notices: "" for nothing."""
-    (old, bore, low, high), (new, bears, lowest, highest) = before, after
+    """What a statement notices: "" for nothing."""
+    (old, cells), (new, others) = before, after
     if old != new:
         return f"{old} -> {new}"
-    if bore is not bears:
-        return "its finding is not borne out"
-    slack = 1e-9 * (abs(low) + abs(high))
-    if lowest > high + slack or highest < low - slack:
-        return f"{MOVED} {low:.4g} to {high:.4g}, now {lowest:.4g} to {highest:.4g}"
+    for name, (was, low, high) in cells.items():
+        now, lowest, highest = others[name]
+        if was != now:
+            return f"{MOVED} {name}: {was} -> {now}"
+        if None not in (low, high, lowest, highest):
+            slack = 1e-9 * (abs(low) + abs(high))
+            if lowest > high + slack or highest < low - slack:
+                return f"{MOVED} {name}: {low:.4g} to {high:.4g} -> {lowest:.4g} to {highest:.4g}"
     return ""
+
+
+def is_turned(note: str) -> bool:
+    """Whether a note is of a verdict that turned.
+
+    >>> is_turned("holds -> does not hold"), is_turned("only a number"), is_turned("holds -> error: TypeError")
+    (True, False, False)
+    """
+    return bool(note) and not note.startswith(MOVED) and ERROR not in note
 
 
 def main() -> None:
     """Run mutants and print a line for each."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", nargs="*", default=[], help="names of mutants, or of papers")
+    parser.add_argument("--only", nargs="*", default=[], help="names of mutants, statements or papers")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--output", type=Path, help="JSON of what came out; what stands there already is not run again")
     words = parser.parse_args()
-    chosen = [m for m in mutants() if not words.only or m.name in words.only or m.paper in words.only]
+    chosen = [m for m in mutants() if not words.only or {m.name, m.paper, *m.statements} & set(words.only)]
     for mutant in chosen:
         check(mutant)
-    known: dict[str, Any] = {}
+    kept: dict[str, Any] = {"unbroken": {}, "mutants": {}}
     if words.output and words.output.is_file():
-        known = json.loads(words.output.read_text())
-    with tempfile.TemporaryDirectory(prefix="mutants") as place:
+        kept = json.loads(words.output.read_text())
+    before, known = kept["unbroken"], kept["mutants"]
+
+    def keep() -> None:
+        if words.output:
+            words.output.write_text(json.dumps(kept, indent=1))
+
+    with tempfile.TemporaryDirectory(prefix="mutants") as place, ThreadPoolExecutor(words.workers) as pool:
         copies: queue.Queue[Path] = queue.Queue()
         for i in range(words.workers):
             copies.put(copied(Path(place, str(i))))
-        every = tuple(dict.fromkeys(claim for m in chosen if m.name not in known for claim in m.claims))
-        before = decided(copies.queue[0], every) if every else {}
+        to_run = [m for m in chosen if m.name not in known]
+        wanted = dict.fromkeys(s for m in to_run for s in m.statements if s not in before)
+        by_paper: dict[str, list[str]] = {}
+        for statement in wanted:
+            by_paper.setdefault(statement.partition(".")[0], []).append(statement)
 
-        def one(mutant: Mutant) -> tuple[Mutant, dict[str, Any]]:
-            if mutant.name in known:
-                return mutant, known[mutant.name]
+        def with_copy(task: Callable[[Path], dict[str, list[Any]]]) -> dict[str, list[Any]]:
             root = copies.get()
-            after = broken(mutant, root)
-            copies.put(root)
-            noticed = {c: note for c in mutant.claims if (note := turned(before[c], after[c]))}
-            return mutant, {"paper": mutant.paper, "turned": noticed}
+            try:
+                return task(root)
+            finally:
+                copies.put(root)
 
-        with ThreadPoolExecutor(words.workers) as pool:
-            for mutant, came in pool.map(one, chosen):
-                known[mutant.name] = came
-                notes = came["turned"]
-                said = "NOT NOTICED" if not notes else "moved" if _only_moved(notes) else "turned"
-                listed = "; ".join(f"{c}: {note}" for c, note in notes.items())
-                print(f"{said:12} {mutant.paper:10} {mutant.name}: {listed}", flush=True)
-                if words.output:
-                    words.output.write_text(json.dumps(known, indent=1))
-    every = [known[m.name]["turned"] for m in chosen]
-    noticed, moved = sum(map(bool, every)), sum(bool(notes) and _only_moved(notes) for notes in every)
-    print(f"{noticed} of {len(chosen)} mutants noticed, {moved} of them only by a number that left its interval")
-
-
-def _only_moved(notes: dict[str, str]) -> bool:
-    return all(note.startswith(MOVED) for note in notes.values())
+        for came in pool.map(lambda names: with_copy(lambda root: decided(root, tuple(names))), by_paper.values()):
+            before.update(came)
+            keep()
+        results = pool.map(lambda mutant: with_copy(lambda root: broken(mutant, root)), to_run)
+        for mutant, after in zip(to_run, results, strict=True):
+            known[mutant.name] = {name: turned(before[name], after[name]) for name in mutant.statements}
+            listed = "; ".join(f"{name}: {note or 'nothing'}" for name, note in known[mutant.name].items())
+            print(f"{mutant.name}: {listed}", flush=True)
+            keep()
+    notes = [pair for m in chosen for pair in known[m.name].items()]
+    every = dict.fromkeys(name for name, _ in notes)
+    turning = {name for name, note in notes if is_turned(note)}
+    noticing = {name for name, note in notes if note and ERROR not in note} - turning
+    print(f"{len(turning)} of {len(every)} statements turned, {len(noticing)} more noticed; not turned:")
+    for name in every:
+        if name not in turning:
+            print(f"  {name}")
 
 
 if __name__ == "__main__":

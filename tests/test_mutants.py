@@ -8,6 +8,8 @@ import mutants
 import pytest
 
 from tcpdynamics.paper_figures import ledger
+from tcpdynamics.paper_figures.experiments import get_experiment
+from tcpdynamics.paper_figures.statements import COUNTED
 
 EVERY = mutants.mutants()
 #: One a paper that a model's claims notice, within seconds.
@@ -19,9 +21,20 @@ CHEAP = (
 
 
 @pytest.mark.parametrize("mutant", EVERY, ids=lambda m: m.name)
-def test_each_mutant_breaks_one_place_and_names_claims(mutant: mutants.Mutant) -> None:
+def test_each_mutant_breaks_one_place_and_names_statements(mutant: mutants.Mutant) -> None:
     mutants.check(mutant)
-    assert mutant.claims and set(mutant.claims) <= set(ledger.claims())
+    known = ledger.ledger().statements
+    assert mutant.statements and set(mutant.statements) <= set(known)
+    cells = [ledger.get_claim(cell) for name in mutant.statements for cell in known[name].cells]
+    axes = {axis: set(x) for c in cells if c.experiment for axis, x in get_experiment(c.experiment).cases.items()}
+    for axis, labels in mutant.instead.items():
+        assert {*labels, *labels.values()} <= axes[axis], (mutant.name, axis)
+
+
+def test_each_statement_that_counts_has_a_mutant_or_is_insensitive() -> None:
+    counted = {name for name, one in ledger.ledger().statements.items() if one.weight in COUNTED}
+    named, insensitive = {name for m in EVERY for name in m.statements}, set(mutants.insensitive())
+    assert counted <= named | insensitive and insensitive <= counted
 
 
 def test_there_are_enough_and_each_paper_has_some() -> None:
@@ -36,4 +49,4 @@ def test_cheap_mutants_are_noticed(tmp_path_factory: pytest.TempPathFactory) -> 
     chosen = [m for m in EVERY if m.name in CHEAP]
     assert len(chosen) == len(CHEAP)
     for mutant in chosen:
-        assert mutants.decided(root, mutant.claims) != mutants.broken(mutant, root), mutant.name
+        assert mutants.decided(root, mutant.statements) != mutants.broken(mutant, root), mutant.name
