@@ -43,6 +43,9 @@ def get_experiment(name):
     one = unbroken(name)
     instead = lambda axis, label: asked["instead"].get(axis, {}).get(label, label)
     cases = {axis: {x: labels[instead(axis, x)] for x in labels} for axis, labels in one.cases.items()}
+    if not cases:
+        quick = replace(one.quick, changes={**one.quick.changes, **asked["changes"]})
+        return replace(one, quick=quick)
     last = list(cases)[-1]
     cases[last] = {label: {**keys, **asked["changes"]} for label, keys in cases[last].items()}
     return replace(one, cases=cases)
