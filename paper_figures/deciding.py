@@ -235,16 +235,21 @@ def _merged(
 
 
 def _allowed(claim: Claim, data: xr.Dataset, setting: str) -> list[Mapping[str, str]]:
-    """Readings with the labels that a calibrating claim chooses: those under which it holds, else the nearest ones."""
-    experiment = get_experiment(claim.experiment)
-    axis = claim.calibrates
-    labels, over = _merged(claim, data)
-    came = [_judged(claim, values, setting) for values in over]
-    held = {one[axis] for one, (verdict, _) in zip(labels, came, strict=True) if verdict == rules.HOLDS}
-    if not held:
-        off = [abs(mean - claim.number) for _, mean in came]
-        held = {labels[int(np.nanargmin(off))][axis]}
-    return [one for one in experiment.readings_by_name().values() if one[axis] in held]
+    """Readings with the labels that a calibrating claim chooses, for each choice along the other axes that touch it.
+
+    They are those under which it holds, else the nearest one.
+    """
+    groups: dict[tuple[str, ...], list[tuple[dict[str, str], str, float]]] = {}
+    for labels, values in zip(*_merged(claim, data), strict=True):
+        others = tuple(label for axis, label in labels.items() if axis != claim.calibrates)
+        groups.setdefault(others, []).append((labels, *_judged(claim, values, setting)))
+    chosen = []
+    for group in groups.values():
+        held = [labels for labels, verdict, _ in group if verdict == rules.HOLDS]
+        nearest = int(np.nanargmin([abs(mean - claim.number) for _, _, mean in group]))
+        chosen += held or [group[nearest][0]]
+    known = get_experiment(claim.experiment).readings_by_name().values()
+    return [one for one in known if any(labels.items() <= one.items() for labels in chosen)]
 
 
 def _beside(claim: Claim, data: xr.Dataset | None) -> Interval | None:
@@ -265,6 +270,7 @@ def _by_model(claim: Claim, answer: Answer, setting: str) -> Decision:
     verdicts = [rules.verdict(claim.rule, claim.range, Interval(x, x, x, 1)) for x in numbers.tolist()]
     names = answer.numbers.get("readings") or [f"{i + 1} of {len(verdicts)}" for i in range(len(verdicts))]
     axis = answer.numbers.get("axis") or f"{claim.finding}"
+    labels = answer.numbers.get("labels") or [{axis: str(name)} for name in names]
     usable, model = numbers[np.isfinite(numbers)], None
     if usable.size:
         model = Interval(float(usable.mean()), float(usable.min()), float(usable.max()), usable.size)
@@ -275,7 +281,7 @@ def _by_model(claim: Claim, answer: Answer, setting: str) -> Decision:
         verdict,
         model=model,
         readings=tuple(zip(map(str, names), verdicts, numbers.tolist(), strict=True)) if several else (),
-        labels=tuple({axis: str(name)} for name in names) if several else (),
+        labels=tuple(labels) if several else (),
         share=share,
         supported=bool(answer.supported),
         text=answer.answer,

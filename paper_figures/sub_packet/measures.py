@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import xarray as xr
 
-from tcpdynamics.models import PftkFull, SubPacketApproximate, SubPacketFull
+from tcpdynamics.models import PftkFull, SubPacketApproximate, SubPacketFresh, SubPacketFull, SubPacketLevels
 from tcpdynamics.models.fairness import mean_jain
 from tcpdynamics.solvers import stationary
 
@@ -16,6 +16,8 @@ Measure = Callable[[xr.Dataset], float]
 FOUR, TWELVE = 4, 12
 #: Warm-up of the scenarios, and the pause that parts two bursts: a quarter of the propagation RTT [s].
 WARM_UP, TOGETHER = 100.0, 0.05
+#: Kind of a packet in records that is sent again after a timeout.
+AFTER_TIMEOUT = 2
 #: Percent of flows or users of which figures show quantiles.
 PERCENTS = tuple(range(0, 101, 5))
 
@@ -96,9 +98,9 @@ def active_scatter(result: xr.Dataset) -> float:
 
 
 def same_set(result: xr.Dataset) -> float:
-    """Correlation between being active in a slice of 20 s and in the next one; 0 where sets are drawn anew."""
+    """Correlation between being active in a slice of 20 s and in the one 200 s later; 0 where sets are drawn anew."""
     there = slices(result) > 0
-    return float(np.corrcoef(there[:-1].ravel(), there[1:].ravel())[0, 1])
+    return float(np.corrcoef(there[:-10].ravel(), there[10:].ravel())[0, 1])
 
 
 def repeated(result: xr.Dataset) -> float:
@@ -107,10 +109,20 @@ def repeated(result: xr.Dataset) -> float:
     return float(count[1:].sum() / count.sum())
 
 
-def over_loss(result: xr.Dataset) -> float:
-    """Timeouts with a timer doubled once over those with none, over the drop probability: 1 by eq. (5)."""
-    count = result.timeouts_by_backoff.sum("flow").values
-    return float(count[1] / count[0] / float(result.loss_rate))
+def first_timeout(result: xr.Dataset) -> float:
+    """Mean timeout without back-off over the mean round-trip time."""
+    return float(result.rto_over_rtt)
+
+
+def repeats_lost(result: xr.Dataset) -> float:
+    """Drop probability of packets that are sent again after a timeout over that of all, after the warm-up."""
+
+    def lost(kinds: np.ndarray, sent_kinds: np.ndarray) -> float:
+        return kinds.size / max(sent_kinds.size, 1)
+
+    sent = result.send_kind.values[result.send_time.values >= WARM_UP]
+    drops = result.drop_kind.values[result.drop_time.values >= WARM_UP]
+    return lost(drops[drops == AFTER_TIMEOUT], sent[sent == AFTER_TIMEOUT]) / lost(drops, sent)
 
 
 def small_windows(result: xr.Dataset) -> float:
@@ -293,12 +305,22 @@ def distance(result: xr.Dataset) -> float:
     return _distance(result, SubPacketFull)
 
 
+def distance_fresh(result: xr.Dataset) -> float:
+    """The same where the arrows of Fig. 8 lead as section 3.3.3 says."""
+    return _distance(result, SubPacketFresh)
+
+
+def distance_levels(result: xr.Dataset) -> float:
+    """The same where they lead to waits of their own."""
+    return _distance(result, SubPacketLevels)
+
+
 def distance_7(result: xr.Dataset) -> float:
     """The same from the approximate model of Fig. 7."""
     return _distance(result, SubPacketApproximate)
 
 
-def _distance(result: xr.Dataset, kind: type[SubPacketFull | SubPacketApproximate]) -> float:
+def _distance(result: xr.Dataset, kind: Callable[..., SubPacketFull | SubPacketApproximate]) -> float:
     p = float(result.loss_rate)
     if not 0 < p < 0.5:
         return float("nan")

@@ -9,6 +9,9 @@ from tcpdynamics.solvers import self_consistent
 
 from ..deciding import predicted, value
 
+#: Distances from the full chain, by where the arrows out of S2 and S3 of Fig. 8 lead.
+DRAWINGS = ("distance", "distance_fresh", "distance_levels")
+
 
 def _loads(data: xr.Dataset, begins: str) -> xr.Dataset:
     return data.sel(load=[x for x in data["load"].values if str(x).startswith(f"{begins}, ")])
@@ -40,10 +43,14 @@ def long_less_short(data: xr.Dataset) -> xr.DataArray:
 
 @value("sub_packet.largest_distance")
 def largest_distance(data: xr.Dataset, link: str) -> xr.DataArray:
-    """Largest distance from the chain over the loads of a link whose loss is at least 0.1."""
+    """Largest distance from the chain over the loads of a link whose loss is at least 0.1; the drawing that fits best.
+
+    Of a loss at which there is no chain the distance is 1.
+    """
     part = _loads(data, link)
-    largest: xr.DataArray = part.distance.where(part.loss >= 0.1).max("load")
-    return largest
+    each = [part[name].fillna(1.0).where(part.loss >= 0.1).max("load") for name in DRAWINGS]
+    least: xr.DataArray = xr.concat(each, "drawing").min("drawing")
+    return least
 
 
 @value("sub_packet.distance_low_less_high")
@@ -58,10 +65,10 @@ def distance_low_less_high(data: xr.Dataset, link: str) -> xr.DataArray:
 
 @value("sub_packet.nearer")
 def nearer(data: xr.Dataset, link: str) -> xr.DataArray:
-    """Largest distance from the approximate chain less that from the full one, at losses of 0.1 and more."""
+    """Largest distance from the approximate chain less that from the full one, by the drawing that fits best."""
     part = _loads(data, link)
-    high = part.loss >= 0.1
-    less: xr.DataArray = part.distance_7.where(high).max("load") - part.distance.where(high).max("load")
+    approximate = part.distance_7.fillna(1.0).where(part.loss >= 0.1).max("load")
+    less: xr.DataArray = approximate - largest_distance(data, link)
     return less
 
 
@@ -87,7 +94,7 @@ def spread_less(data: xr.Dataset, larger: str, smaller: str) -> xr.DataArray:
 
 
 def _link(flows: int) -> SharedLink:
-    return SharedLink(flows=flows, capacity=1e6, base_rtt=0.2, buffer=50, backoff_cap=5)
+    return SharedLink(flows=flows, capacity=1e6, base_rtt=0.2, buffer=50, backoff_cap=6)
 
 
 @predicted("sub_packet.locked_out")

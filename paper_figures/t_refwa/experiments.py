@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from tcpdynamics.models import RttCode, jain
+from tcpdynamics.models import jain
 
 from ..experiments import Axis, Experiment, Setting
 
@@ -108,19 +108,18 @@ DELAYS: Axis = {
 #: What section III leaves open of the router: axis -> the first label, another one, and its key and value.
 ROUTER = {
     "queue in eq. (3)": ("an interval old", "as it is", "queue_age", 0),
-    "round trip in the code": ("smoothed", "least", "measured_rtt", 0),
     "Upsilon(n-1)": ("as commanded", "as measured", "measured_window", 1),
-    "in progress": ("within one RTT_avg", "within four RTT_avg", "idle", 4.0),
     "most of Upsilon": ("no limit", "product and buffer", "clamped", 1),
 }
 
 
 def _senders(groups: int) -> dict[str, Axis]:
-    """Readings of all senders. Those of ns-2 in 2006 did not wait before they sent; then they may fall in step."""
+    """Readings of all senders. Those of ns-2 in 2006 did not wait before they sent, so that they may fall in step."""
     return {
-        "wait before sending": {"a few packets": {}, "none": _flows({"overhead": 0.0}, groups)},
+        "wait before sending": {"none": _flows({"overhead": 0.0}, groups), "a few packets": {}},
         "packet size": {"1024 bytes": {}, "1000 bytes": _flows({"packet_size": 1000}, groups)},
-        "measured time": {"without its first tenth": {}, "whole": {"warm_up": "0s"}},
+        "measured time": {"whole": {"warm_up": "0s"}, "without its first tenth": {}},
+        "least timeout": {"0.2 s": {}, "1 s": _flows({"min_rto": "1s"}, groups)},
     }
 
 
@@ -138,12 +137,11 @@ def _router(*links: int) -> dict[str, Axis]:
 
 
 def _applies(t_refwa: str = T_REFWA) -> dict[str, Mapping[str, tuple[str, ...]]]:
-    """Which protocols these readings touch. On OC48, where a run takes 11 s, only round trips and Westwood vary."""
-    others = {"link": ("T3", "OC3", "OC12")}
+    """Which protocols these readings touch. On OC48, where a run takes 11 s, what senders do is not varied."""
     return {
         "Westwood": {"protocol": ("Westwood",)},
-        **{axis: {"protocol": (t_refwa,), **others} for axis in ROUTER},
-        **dict.fromkeys(_senders(8), others),
+        **{axis: {"protocol": (t_refwa,)} for axis in ROUTER},
+        **{axis: {"link": ("T3", "OC3", "OC12")} for axis in _senders(8)},
     }
 
 
@@ -181,13 +179,15 @@ ONE_LINK = Experiment(
 )
 
 OVER_DROP_TAIL = f"{T_REFWA} over drop-tail"
-QUARTERS, OF_NS2 = "1/4 and 3/4 of the buffer", "5 and 15 packets, as in ns-2"
+#: Near ns-2's automatic ones since 2002, with which `gentle` is on, and those before.
+QUARTERS, OF_NS2 = "1/4 and 3/4 of the buffer, gentle", "5 and 15 packets"
 
 
 def _over_red(name: str) -> dict[str, Any]:
     """A row of Table II with RED's thresholds, which drop-tail does not have."""
     buffer = LINKS[name][1]
-    return {**_link(name), "links.1.queue_parameters": {"min_threshold": buffer / 4, "max_threshold": 0.75 * buffer}}
+    thresholds = {"min_threshold": buffer / 4, "max_threshold": 0.75 * buffer, "gentle": 1}
+    return {**_link(name), "links.1.queue_parameters": thresholds}
 
 
 _RED = {"links.1.queue": "red"}
@@ -203,7 +203,13 @@ OVER_RED = Experiment(
             OVER_DROP_TAIL: {**PROTOCOLS[T_REFWA], "links.1.queue_parameters": {}},
         },
     },
-    {"fairness": fairness, "utilisation": utilisation, "greatest_step": greatest_step, **OF_GROUPS},
+    {
+        "fairness": fairness,
+        "utilisation": utilisation,
+        "greatest_step": greatest_step,
+        "first_over_last": first_over_last,
+        **OF_GROUPS,
+    },
     readings={
         **_READINGS,
         "RED thresholds": {
@@ -227,10 +233,16 @@ def _scenario(result: xr.Dataset) -> dict[str, Any]:
     return table
 
 
-def _recorded(result: xr.Dataset, name: str, link: str = BOTTLENECK) -> np.ndarray:
-    """Samples of a queue's or a router's number after the warm-up, without those before the router's first code."""
+def _samples(result: xr.Dataset, name: str, link: str = BOTTLENECK) -> np.ndarray:
+    """Samples of a queue's or a router's number after the warm-up; NaN before the router's first code."""
     of_link = result.queue_link.values == result.link.values.tolist().index(link)
     values: np.ndarray = result[name].values[of_link & (result.queue_time.values >= _scenario(result)["warm_up"])]
+    return values
+
+
+def _recorded(result: xr.Dataset, name: str) -> np.ndarray:
+    """Those of the bottleneck, without those before the router's first code."""
+    values = _samples(result, name)
     finite: np.ndarray = values[np.isfinite(values)]
     return finite
 
@@ -244,10 +256,9 @@ def _srtt(result: xr.Dataset) -> list[np.ndarray]:
     return np.split(srtt[usable][order], np.flatnonzero(np.diff(flow[order])) + 1)
 
 
-def code_changes(result: xr.Dataset) -> float:
-    """Times that a flow's code changes, over packets that are sent."""
-    code = RttCode()
-    changes = sum(int(np.count_nonzero(np.diff(np.asarray(code.encode(srtt))))) for srtt in _srtt(result))
+def srtt_changes(result: xr.Dataset) -> float:
+    """Times that a flow's smoothed round-trip time changes, in whole milliseconds, over packets that are sent."""
+    changes = sum(int(np.count_nonzero(np.diff(np.round(1e3 * srtt)))) for srtt in _srtt(result))
     return changes / max(float(result.sent.sum()), 1.0)
 
 
@@ -268,10 +279,19 @@ def flight_over_upsilon(result: xr.Dataset) -> float:
 
 
 def flight_over_product(result: xr.Dataset) -> float:
-    """Packets under way of all flows over rate times the router's mean round-trip time."""
+    """Packets under way of all flows over rate times the mean round-trip time without queues."""
+    return _in_flight(result) / _product(result)
+
+
+def flight_over_room(result: xr.Dataset) -> float:
+    """Packets under way of all flows over that product and the buffer."""
+    return _in_flight(result) / (_product(result) + float(_scenario(result)["links"][1]["buffer"]))
+
+
+def _product(result: xr.Dataset) -> float:
     table = _scenario(result)
     rate = table["links"][1]["rate"] / 8.0 / table["flows"][0]["packet_size"]
-    return _in_flight(result) / (float(rate) * float(_recorded(result, "router_rtt").mean()))
+    return float(rate) * float(result.base_rtt.mean())
 
 
 def average_rtt(result: xr.Dataset) -> float:
@@ -296,8 +316,9 @@ IN_THE_ROUTER = Experiment(
     "one_link.toml",
     {"link": {name: {**_link(name), "record": {"windows": "0s", "queues": "5ms"}} for name in ("T3", "OC3")}},
     {
-        "code_changes": code_changes, "srtt_spread": srtt_spread, "flight_over_upsilon": flight_over_upsilon,
-        "flight_over_product": flight_over_product, "average_rtt": average_rtt, "counted": counted, "swing": swing,
+        "srtt_changes": srtt_changes, "srtt_spread": srtt_spread, "flight_over_upsilon": flight_over_upsilon,
+        "flight_over_product": flight_over_product, "flight_over_room": flight_over_room,
+        "average_rtt": average_rtt, "counted": counted, "swing": swing,
     },
     readings={**_READINGS, **_router(1)},
     one_at_a_time=True,
@@ -330,8 +351,8 @@ def _second_over_first(result: xr.Dataset) -> float:
 
 def _offered(result: xr.Dataset, link: str) -> float:
     """What a link's router offers a flow for each second of its round-trip time: Upsilon over the sum of n_j RTT_j."""
-    window, rtt, flows = (_recorded(result, f"router_{name}", link) for name in ("window", "rtt", "flows"))
-    usable = flows > 0
+    window, rtt, flows = (_samples(result, f"router_{name}", link) for name in ("window", "rtt", "flows"))
+    usable = np.isfinite(window) & np.isfinite(rtt) & (flows > 0)
     return float(np.mean(window[usable] / (flows[usable] * rtt[usable])))
 
 

@@ -66,15 +66,24 @@ def test_longer_slices_are_fairer_where_flows_take_turns() -> None:
     assert measures.jain_60(run) == pytest.approx(1.0) == measures.jain_whole(run)
 
 
-def test_sets_of_flows_in_neighbouring_slices() -> None:
-    assert measures.same_set(goodput([[1, 0, 1, 0]] * 3)) == pytest.approx(1.0)
-    assert measures.same_set(goodput([[1, 0, 1, 0], [0, 1, 0, 1], [1, 0, 1, 0]])) == pytest.approx(-1.0)
+def test_sets_of_flows_in_slices_200_s_apart() -> None:
+    assert measures.same_set(goodput([[1, 0, 1, 0]] * 12)) == pytest.approx(1.0)
+    assert measures.same_set(goodput([[1, 0, 1, 0]] * 10 + [[0, 1, 0, 1]] * 10)) == pytest.approx(-1.0)
 
 
 def test_timeouts_by_level() -> None:
     counts = xr.Dataset({"timeouts_by_backoff": (("flow", "backoff"), [[30, 6, 0], [30, 6, 3]]), "loss_rate": 0.1})
     assert measures.repeated(counts) == pytest.approx(15 / 75)
-    assert measures.over_loss(counts) == pytest.approx(2.0)
+
+
+def test_repeats_are_lost_like_other_packets_or_more() -> None:
+    run = xr.Dataset(
+        {
+            "send_time": ("send", [1.0, 150.0, 151.0, 152.0, 153.0, 154.0]), "send_kind": ("send", [2, 0, 2, 2, 0, 0]),
+            "drop_time": ("drop", [2.0, 152.5, 154.5]), "drop_kind": ("drop", [2, 2, 0]),
+        }
+    )  # fmt: skip
+    assert measures.repeats_lost(run) == pytest.approx((1 / 2) / (2 / 5))
 
 
 def test_spread_counts_files_that_are_not_there_at_the_end() -> None:
@@ -141,17 +150,19 @@ def test_values_look_at_the_loads_of_one_link() -> None:
         {
             "loss": (dims, np.array([0.05, 0.2, 0.3, 0.3]).reshape(4, 1, 1)),
             "distance": (dims, np.array([0.4, 0.1, 0.15, 0.9]).reshape(4, 1, 1)),
+            "distance_fresh": (dims, np.array([0.4, 0.1, 0.12, 0.9]).reshape(4, 1, 1)),
+            "distance_levels": (dims, np.array([0.4, 0.1, np.nan, 0.9]).reshape(4, 1, 1)),
             "goodput": (dims, np.array([125.0, 120.0, 124.0, 1.0]).reshape(4, 1, 1)),
         },
         {"load": ["500k, 40", "500k, 80", "500k, 100", "1500k, 40"]},
     )
-    assert values.largest_distance(data, "500k").item() == 0.15
+    assert values.largest_distance(data, "500k").item() == 0.12
     assert values.distance_low_less_high(data, "500k").item() == pytest.approx(0.25)
     assert values.least_goodput(data, "500k").item() == pytest.approx(0.96)
 
 
 def test_models_beside_claims() -> None:
-    assert values.locked_out("100") == pytest.approx(0.058, abs=5e-4)
+    assert values.locked_out("100") == pytest.approx(0.0937, abs=5e-4)
     assert 0.25 < values.web_loss("200, 4") < 0.35
 
 
@@ -160,7 +171,7 @@ def test_findings_that_decide() -> None:
     assert repetitive_idle_time().numbers["gap"] == pytest.approx(-3.4667, abs=1e-4)
     assert levels().numbers["full_gap"] == pytest.approx(1 - 0.9**3 - 0.1)
     assert equations().numbers["gap"] < 1e-12
-    assert few_states().numbers["endless_20"] == pytest.approx(0.9311 - 0.6789, abs=0.02)
+    assert few_states().numbers["endless_20"] == pytest.approx(0.0004, abs=1e-4)
     assert shift().numbers["repeated"][0] < 0.001
 
 
