@@ -17,6 +17,9 @@ PHASES: Axis = {
 SENDERS: Axis = {"ns-2": {}, "ns-2, least RTO 1 s": {"flows.0.min_rto": "1s"}, "RFC": {"flows.0.rules": "rfc"}}
 STARTS: Axis = {"1 s": {}, "20 s": {"flows.0.start_spread": "20s"}}
 
+#: All readings, run on to twice as many.
+FULL = Setting(10, 0, limit=20)
+
 #: Rates [kbit/s] and ideal shares of a flow [kbit/s] of Fig. 2.
 RATES, SHARES = (250, 500, 1000), (60, 40, 30, 20, 10, 5)
 
@@ -49,6 +52,7 @@ FAIRNESS = Experiment(
     readings={"RTTs": PHASES, "senders": SENDERS},
     tiny=Setting(2, changes={"duration": "220s"}),
     quick=Setting(3, 2),
+    full=FULL,
     judge_replications=5,
 )  # fmt: skip
 
@@ -85,6 +89,7 @@ SLICES = Experiment(
     readings={"RTTs": PHASES, "senders": SENDERS, "starts": STARTS},
     tiny=Setting(2, changes={"duration": "400s"}),
     quick=Setting(5, 6),
+    full=FULL,
     judge_replications=5,
 )  # fmt: skip
 
@@ -119,6 +124,7 @@ HANGS = Experiment(
     },
     tiny=Setting(2, changes={"duration": "100s"}),
     quick=Setting(9, 3),
+    full=FULL,
 )  # fmt: skip
 #: Flows -> rate [bit/s] and packet size [B], and packets of buffer a flow of Fig. 5.
 LINKS = {100: (1e6, 500), 200: (1e6, 500), 800: (2e6, 1000)}
@@ -171,6 +177,7 @@ TFRC_LOSS = Experiment(
     applies=_TCP_ONLY,
     tiny=Setting(2, changes={"duration": "220s"}),
     quick=Setting(9, 4),
+    full=FULL,
     judge_replications=5,
 )  # fmt: skip
 
@@ -185,6 +192,7 @@ TFRC = Experiment(
     applies=_TCP_ONLY,
     tiny=Setting(2, changes={"duration": "220s"}),
     quick=Setting(3, 2),
+    full=FULL,
     judge_replications=5,
 )
 
@@ -203,7 +211,7 @@ PACKETS = Experiment(
     applies=_TCP_ONLY,
     tiny=Setting(2, changes=_RECORDED | {"duration": "160s"}),
     quick=Setting(3, 2, _RECORDED),
-    full=Setting(10, 0, _RECORDED, limit=40),
+    full=Setting(10, 0, _RECORDED, limit=20),
 )  # fmt: skip
 
 #: The advertised window does not end what the buffer lets in.
@@ -222,7 +230,7 @@ LOW_LOAD = Experiment(
     },
     tiny=Setting(2, changes=_WINDOWS | {"duration": "160s"}),
     quick=Setting(3, 2, _WINDOWS),
-    full=Setting(10, 0, _WINDOWS, limit=40),
+    full=Setting(10, 0, _WINDOWS, limit=20),
 )
 
 #: Flows a Mbit/s of Figs. 9 to 11.
@@ -282,7 +290,7 @@ CHAIN = Experiment(
     one_at_a_time=True,
     tiny=Setting(2, changes={"duration": "160s"}),
     quick=Setting(3, 2, {"duration": "340s"}),
-    full=Setting(5, 0, {"duration": "5000s"}, limit=20),
+    full=Setting(5, 0, {"duration": "5000s"}, limit=10),
     judge_replications=2,
 )
 
@@ -312,6 +320,7 @@ PRIORITY = Experiment(
     },
     tiny=Setting(2, changes={"duration": "220s"}),
     quick=Setting(4, 6),
+    full=FULL,
     judge_replications=5,
 )
 
@@ -329,6 +338,7 @@ OTHERS = Experiment(
     readings={"RTTs": PHASES, "senders": SENDERS},
     tiny=Setting(2, changes={"duration": "220s"}),
     quick=Setting(3, 2),
+    full=FULL,
 )
 
 
@@ -354,6 +364,7 @@ DOWNLOADS = Experiment(
     },
     tiny=Setting(2),
     quick=Setting(3, 2),
+    full=FULL,
 )
 
 EXPERIMENTS = (
