@@ -27,7 +27,7 @@ COUNTED = ("central", "supporting")
 KINDS_IN_WORDS = dict(zip(KINDS, ("derivations", "directions", "numbers"), strict=True))
 #: What `marks` counts, in the words that stand wherever a mark does.
 MARKS = (
-    "Marks count statements: those that hold, of those that are decided. A statement holds if all its cells hold under "
+    "Marks count statements: those that hold, of those decided. A statement holds if all its cells hold under "
     "every reading that decides. With conditions (under some readings only) it is decided and not held. What cannot be "
     "decided counts on neither side, arithmetic for no mark, a cell that calibrates for no statement."
 )

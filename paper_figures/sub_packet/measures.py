@@ -180,11 +180,15 @@ def _bursts(result: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
 
 
 def padhye(result: xr.Dataset) -> float:
-    """By what factor Padhye et al. miss the rate at the measured loss, RTT and timeout; NaN without a timeout."""
+    """By what factor Padhye et al. miss the rate at the measured loss, RTT and timeout; NaN without a loss.
+
+    Of a run without a timeout it is two round trips, as the paper has it.
+    """
     rate, rtt, timeout = float(result.sent.mean()) / _measured(result), float(result.mean_rtt.mean()), result.base_rto
-    if not np.isfinite(timeout) or not result.loss_rate > 0:
+    if not result.loss_rate > 0:
         return float("nan")
-    says = PftkFull(loss=float(result.loss_rate), rtt=rtt, timeout=float(timeout), b=1).throughput()
+    timeout = float(timeout) if np.isfinite(timeout) else 2 * rtt
+    says = PftkFull(loss=float(result.loss_rate), rtt=rtt, timeout=timeout, b=1).throughput()
     return float(max(says / rate, rate / says))
 
 
