@@ -167,8 +167,8 @@ def decide(
         verdict,
         model=prediction(claim),
         packets=rules.interval(over[at].tolist()),
-        ns2=_beside(claim, ns2),
-        linux=_beside(claim, linux),
+        ns2=beside(claim, ns2),
+        linux=beside(claim, linux),
         readings=tuple(judged) if len(judged) > 1 else (),
         labels=tuple(labels) if len(judged) > 1 else (),
         shown=judged[at][0] if len(judged) > 1 else "",
@@ -252,7 +252,7 @@ def _allowed(claim: Claim, data: xr.Dataset, setting: str) -> list[Mapping[str, 
     return [one for one in known if any(labels.items() <= one.items() for labels in chosen)]
 
 
-def _beside(claim: Claim, data: xr.Dataset | None) -> Interval | None:
+def beside(claim: Claim, data: xr.Dataset | None) -> Interval | None:
     """The number from a judge's runs; None where there are none, or it lacks a case that the number is made of."""
     if data is None:
         return None

@@ -37,6 +37,8 @@ Changes = Mapping[str, Any]
 Axis = Mapping[str, Changes]
 
 SETTINGS = ("tiny", "quick", "full")
+#: Runs of a judge, at least.
+JUDGE_RUNS = 5
 #: Who sends the packets.
 ENGINES = ("packets", "ns2", "linux")
 #: Those beside the simulator, with their names.
@@ -359,7 +361,7 @@ def run(
     if not chosen:
         raise DomainError(f"{name} has no such case")
     readings = experiment.reading_labels(length.readings if engine == "packets" else 1)
-    count = length.replications if engine == "packets" else max(experiment.judge_replications, 2)
+    count = length.replications if engine == "packets" else max(experiment.judge_replications, JUDGE_RUNS)
     which = range(count) if replications is None else replications
     points = tuple(dict.fromkeys((case, experiment.reading_of(case, r)) for case in chosen for r in readings))
     work = ExperimentWork(name, setting, engine, points, tuple(spawn_seeds(experiment.seed, which.stop)[which.start :]))

@@ -1,9 +1,10 @@
 """Make the record: decide the claims of papers at the full setting, and write the `recorded.json` of each.
 
-    python -m tcpdynamics.paper_figures.record STORES [PAPER ...]
+    python -m tcpdynamics.paper_figures.record [--ns2] STORES [PAPER ...]
 
 It takes hours. What has run is kept in the folder STORES; killed, the same command goes on there. It needs a commit
-without changes beside it, later than the one that fixed the paper's protocol.
+without changes beside it, later than the one that fixed the paper's protocol. With --ns2 it fills the column of ns-2 in
+what is recorded: runs of the first reading, which decide nothing.
 """
 
 from __future__ import annotations
@@ -11,35 +12,65 @@ from __future__ import annotations
 import json
 import os
 import sys
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import Executor, ProcessPoolExecutor
+from dataclasses import asdict
+from functools import partial
 from importlib import resources
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
-from .ledger import ledger
+from .deciding import beside
+from .experiments import experiments, run
+from .ledger import claims, digest, ledger, record
 from .papers import PAPERS
 from .protocol import seal
-from .whole import commit, decide_all
+from .whole import commit, decide_all, made, store_of
 
 
-def main(stores: str = "", *papers: str) -> None:
+def main(*words: str) -> None:
     """Run the papers, all of them where none is named."""
+    by_ns2 = "--ns2" in words
+    stores, *papers = [word for word in words if word != "--ns2"] or [""]
     if not stores:
         sys.exit("record: STORES is missing; give a folder")
     if unknown := [paper for paper in papers if paper not in PAPERS]:
         sys.exit(f"record: PAPER must be one of {', '.join(PAPERS)}, got {unknown[0]!r}")
     if not commit() or commit().endswith("+"):
         sys.exit("record: files differ from the commit, or there is none; commit first")
+    make: Callable[[str, Path, Executor], dict[str, Any]] = _with_ns2 if by_ns2 else _decided
     for paper in papers or PAPERS:
         if seal(paper) != ledger().fixed[paper]["sealed"]:
             sys.exit(f"record: the protocol of {paper} is not sealed (python -m tcpdynamics.paper_figures.seal)")
         with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as executor:
-            whole = decide_all(
-                "full", [paper], stores=Path(stores), executor=executor,
-                progress=lambda name, share: print(f"\r{share:6.1%} {name:40}", end="", file=sys.stderr, flush=True),
-            )  # fmt: skip
+            document = make(paper, Path(stores), executor)
         path = Path(str(resources.files(__package__).joinpath(paper, "recorded.json")))
-        path.write_text(json.dumps(whole.document(), separators=(",", ":")) + "\n", encoding="utf-8")
+        path.write_text(json.dumps(document, separators=(",", ":")) + "\n", encoding="utf-8")
+
+
+def _decided(paper: str, stores: Path, executor: Executor) -> dict[str, Any]:
+    return decide_all("full", [paper], stores=stores, executor=executor, progress=_say).document()
+
+
+def _with_ns2(paper: str, stores: Path, executor: Executor) -> dict[str, Any]:
+    """What is recorded, with what ns-2 has for each claim that it can express."""
+    document = record(paper)
+    stores.mkdir(parents=True, exist_ok=True)
+    judged = [n for n, one in experiments().items() if one.paper == paper and one.judge_replications]
+    for name in judged:
+        store = store_of(stores, name, "full", "ns2")
+        data = run(name, "full", engine="ns2", store=store, executor=executor, progress=partial(_say, name)).load()
+        for claim in [one for one in claims(paper).values() if one.experiment == name]:
+            number = beside(claim, data)
+            document["rows"][claim.id]["ns2"] = number and asdict(number)
+    how = made("full", 0.0, [paper])
+    document["made"] |= {"ns2": {key: how[key] for key in ("date", "commit")}, "digest": digest(document["rows"])}
+    return document
+
+
+def _say(name: str, share: float) -> None:
+    print(f"\r{share:6.1%} {name:40}", end="", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

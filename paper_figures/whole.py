@@ -137,7 +137,7 @@ def _kept(
     progress: Callable[[float], None],
 ) -> xr.Dataset:
     """Run an experiment, with a store of its own."""
-    store = _store(stores, name, setting, engine)
+    store = store_of(stores, name, setting, engine)
     return run(name, setting, engine=engine, store=store, executor=executor, progress=progress).load()
 
 
@@ -154,14 +154,14 @@ def _until_decided(
             break
         cases = wanted_cases(*several)
         mark = hashlib.sha256("".join(sorted(c.id for c in several)).encode()).hexdigest()[:8]
-        store = _store(stores, name, setting, f"from-{count}-{mark}")
+        store = store_of(stores, name, setting, f"from-{count}-{mark}")
         more = run(name, setting, cases=cases, replications=range(count, 2 * count), store=store, executor=executor)
         data = run_on(data, more.load())
         count *= 2
     return data
 
 
-def _store(stores: Path | None, name: str, setting: str, what: str) -> Path | None:
+def store_of(stores: Path | None, name: str, setting: str, what: str) -> Path | None:
     """The store of a run: its name tells what it is of, so that another is not met."""
     mark = get_experiment(name).fingerprint(setting)[:12]
     return None if stores is None else stores / f"{name}-{setting}-{what}-{mark}.zarr"
