@@ -25,7 +25,7 @@ STATEMENTS = [one for table in TABLES for one in table["statements"]]
 CLAIMS = [cell for one in STATEMENTS for cell in one["cells"]]
 RECORDED = ledger.recorded()["rows"]
 #: Their verdicts.
-SHOWN = {name: RECORDED[name]["verdict"] if RECORDED else ledger_rows.NOT_YET for name in CLAIMS}
+SHOWN = {name: RECORDED[name]["verdict"] if name in RECORDED else ledger_rows.NOT_YET for name in CLAIMS}
 #: One that a model decides, with a figure that needs no packets.
 QUICK = "sub_packet.eq8.idle_time"
 #: One whose figure needs packets.

@@ -68,7 +68,7 @@ def test_page_holds_every_claim_with_its_verdict(page: str) -> None:
     text = page[page.index('<h2 id="claims">') : page.index('<h2 id="explorer">')]
     rows = re.findall(r'<tr id="([^"]+)">(.*?)</tr>', text, re.DOTALL)
     recorded = ledger.recorded()["rows"]
-    verdicts = {name: recorded[name]["verdict"] if recorded else NOT_YET for name in ledger.claims()}
+    verdicts = {name: recorded[name]["verdict"] if name in recorded else NOT_YET for name in ledger.claims()}
     summaries = statements.summaries().values()
     outcomes = [(one.statement.id, one.verdict or NOT_YET) for summary in summaries for one in summary.outcomes]
     assert sorted(name for name, _ in rows) == sorted([*verdicts, *dict(outcomes)])
