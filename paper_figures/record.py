@@ -57,8 +57,7 @@ def _with_ns2(paper: str, stores: Path, executor: Executor) -> dict[str, Any]:
     """What is recorded, with what ns-2 has for each claim that it can express."""
     document = record(paper)
     stores.mkdir(parents=True, exist_ok=True)
-    judged = [n for n, one in experiments().items() if one.paper == paper and one.judge_replications]
-    for name in judged:
+    for name in [n for n, one in experiments().items() if one.paper == paper]:
         store = store_of(stores, name, "full", "ns2")
         data = run(name, "full", engine="ns2", store=store, executor=executor, progress=partial(_say, name)).load()
         for claim in [one for one in claims(paper).values() if one.experiment == name]:
