@@ -129,7 +129,8 @@ def check(mutant: Mutant) -> None:
 
 def decided(root: Path, statements: tuple[str, ...], mutant: Mutant | None = None) -> dict[str, list[Any]]:
     """Verdict and cells of statements, by the source in a folder; what is compiled is kept in it."""
-    environment = os.environ | {"PYTHONPATH": str(root / "src"), "NUMBA_CACHE_DIR": str(root / "numba")}
+    path = os.pathsep.join([str(root / "src"), *filter(None, [os.environ.get("PYTHONPATH")])])
+    environment = os.environ | {"PYTHONPATH": path, "NUMBA_CACHE_DIR": str(root / "numba")}
     asked = {
         "statements": statements,
         "changes": dict(mutant.changes) if mutant else {},
