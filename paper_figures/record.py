@@ -4,7 +4,7 @@
 
 It takes hours. What has run is kept in the folder STORES; killed, the same command goes on there. It needs a commit
 without changes beside it, later than the one that fixed the paper's protocol. With --ns2 it fills the column of ns-2 in
-what is recorded: runs of the first reading, which decide nothing.
+what is recorded, an experiment at a time: runs of the first reading, which decide nothing.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import asdict
 from functools import partial
@@ -39,33 +39,37 @@ def main(*words: str) -> None:
         sys.exit(f"record: PAPER must be one of {', '.join(PAPERS)}, got {unknown[0]!r}")
     if not commit() or commit().endswith("+"):
         sys.exit("record: files differ from the commit, or there is none; commit first")
-    make: Callable[[str, Path, Executor], dict[str, Any]] = _with_ns2 if by_ns2 else _decided
+    make: Callable[[str, Path, Executor], Iterable[dict[str, Any]]] = _with_ns2 if by_ns2 else _decided
     for paper in papers or PAPERS:
         if seal(paper) != ledger().fixed[paper]["sealed"]:
             sys.exit(f"record: the protocol of {paper} is not sealed (python -m tcpdynamics.paper_figures.seal)")
-        with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as executor:
-            document = make(paper, Path(stores), executor)
         path = Path(str(resources.files(__package__).joinpath(paper, "recorded.json")))
-        path.write_text(json.dumps(document, separators=(",", ":")) + "\n", encoding="utf-8")
+        with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as executor:
+            for document in make(paper, Path(stores), executor):
+                path.write_text(json.dumps(document, separators=(",", ":")) + "\n", encoding="utf-8")
 
 
-def _decided(paper: str, stores: Path, executor: Executor) -> dict[str, Any]:
-    return decide_all("full", [paper], stores=stores, executor=executor, progress=_say).document()
+def _decided(paper: str, stores: Path, executor: Executor) -> Iterable[dict[str, Any]]:
+    yield decide_all("full", [paper], stores=stores, executor=executor, progress=_say).document()
 
 
-def _with_ns2(paper: str, stores: Path, executor: Executor) -> dict[str, Any]:
-    """What is recorded, with what ns-2 has for each claim that it can express."""
+def _with_ns2(paper: str, stores: Path, executor: Executor) -> Iterable[dict[str, Any]]:
+    """What is recorded, with what ns-2 has for the claims of one more experiment each time; those of today are kept."""
     document = record(paper)
     stores.mkdir(parents=True, exist_ok=True)
-    for name in [n for n, one in experiments().items() if one.paper == paper]:
+    known = document["made"].setdefault("ns2", {})
+    for name, one in experiments().items():
+        fingerprint = one.fingerprint("full")
+        if one.paper != paper or known.get(name, {}).get("fingerprint") == fingerprint:
+            continue
         store = store_of(stores, name, "full", "ns2")
         data = run(name, "full", engine="ns2", store=store, executor=executor, progress=partial(_say, name)).load()
         for claim in [one for one in claims(paper).values() if one.experiment == name]:
             number = beside(claim, data)
             document["rows"][claim.id]["ns2"] = number and asdict(number)
-    how = made("full", 0.0, [paper])
-    document["made"] |= {"ns2": {key: how[key] for key in ("date", "commit")}, "digest": digest(document["rows"])}
-    return document
+        how = made("full", 0.0, [paper])
+        known[name] = {key: how[key] for key in ("date", "commit")} | {"fingerprint": fingerprint}
+        yield document | {"made": document["made"] | {"digest": digest(document["rows"])}}
 
 
 def _say(name: str, share: float) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import platform
@@ -182,8 +183,12 @@ def made(setting: str, seconds: float, papers: Iterable[str] = ()) -> dict[str, 
     }
 
 
+@functools.cache
 def commit() -> str:
-    """The commit of the source, with "+" behind it where files differ from it; empty without a repository."""
+    """The commit of the source, with "+" behind it where files differ from it; empty without a repository.
+
+    It is that of the first call: a record that is written later does not change it.
+    """
     folder = Path(__file__).resolve().parent
     words = ["git", "-C", str(folder)]
     try:
