@@ -4,14 +4,15 @@
 
 Each mutant of `mutants.toml` is a replaced text in a copy of the source, or other keys of scenarios (`changes`), or one
 case run as another (`instead`). The statements that it names are decided there at the quick setting and beside those of
-the unbroken source, with the same seeds. A statement turns if its verdict does; else, and counted apart, it is noticed
-if a cell's verdict turns or its number leaves the interval that it had. A central or supporting statement that no
-mutant turns is listed: the ledger does not prove it.
+the unbroken source, with the same seeds. A statement turns if its verdict does; counted apart are those of which only a
+cell's verdict turns (a statement that fails in several cells cannot do more), and those of which only a number leaves
+the interval that it had. A statement that no mutant turns is listed: the ledger does not prove it.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import queue
@@ -71,8 +72,8 @@ for name in asked["statements"]:
     out[name] = [statements.outcome(known[name], rows).verdict, cells]
 print(json.dumps(out))
 """
-#: How a note begins where the verdict of a statement stays.
-MOVED = "only"
+#: How a note begins where the verdict of a statement stays: that of a cell turned, or a number left its interval.
+CELL, MOVED = "a cell's verdict:", "only a number:"
 #: How one begins of a source that no longer runs.
 ERROR = "error:"
 
@@ -102,6 +103,11 @@ class Mutant:
     @property
     def paper(self) -> str:
         return self.statements[0].partition(".")[0]
+
+    @property
+    def digest(self) -> str:
+        """Changes with what is broken and what is decided."""
+        return hashlib.sha256(json.dumps(vars(self), sort_keys=True).encode()).hexdigest()[:12]
 
 
 def mutants() -> list[Mutant]:
@@ -180,7 +186,7 @@ def turned(before: list[Any], after: list[Any]) -> str:
     for name, (was, low, high) in cells.items():
         now, lowest, highest = others[name]
         if was != now:
-            return f"{MOVED} {name}: {was} -> {now}"
+            return f"{CELL} {name}: {was} -> {now}"
         if None not in (low, high, lowest, highest):
             slack = 1e-9 * (abs(low) + abs(high))
             if lowest > high + slack or highest < low - slack:
@@ -189,12 +195,12 @@ def turned(before: list[Any], after: list[Any]) -> str:
 
 
 def is_turned(note: str) -> bool:
-    """Whether a note is of a verdict that turned.
+    """Whether a note is of a statement's verdict that turned.
 
-    >>> is_turned("holds -> does not hold"), is_turned("only a number"), is_turned("holds -> error: TypeError")
+    >>> is_turned("holds -> does not hold"), is_turned("only a number: x"), is_turned("holds -> error: TypeError")
     (True, False, False)
     """
-    return bool(note) and not note.startswith(MOVED) and ERROR not in note
+    return bool(note) and not note.startswith((CELL, MOVED)) and ERROR not in note
 
 
 def main() -> None:
@@ -220,7 +226,7 @@ def main() -> None:
         copies: queue.Queue[Path] = queue.Queue()
         for i in range(words.workers):
             copies.put(copied(Path(place, str(i))))
-        to_run = [m for m in chosen if m.name not in known]
+        to_run = [m for m in chosen if known.get(m.name, {}).get("digest") != m.digest]
         wanted = dict.fromkeys(s for m in to_run for s in m.statements if s not in before)
         by_paper: dict[str, list[str]] = {}
         for statement in wanted:
@@ -238,18 +244,30 @@ def main() -> None:
             keep()
         results = pool.map(lambda mutant: with_copy(lambda root: broken(mutant, root)), to_run)
         for mutant, after in zip(to_run, results, strict=True):
-            known[mutant.name] = {name: turned(before[name], after[name]) for name in mutant.statements}
-            listed = "; ".join(f"{name}: {note or 'nothing'}" for name, note in known[mutant.name].items())
+            notes = {name: turned(before[name], after[name]) for name in mutant.statements}
+            known[mutant.name] = {"digest": mutant.digest, "notes": notes}
+            listed = "; ".join(f"{name}: {note or 'nothing'}" for name, note in notes.items())
             print(f"{mutant.name}: {listed}", flush=True)
             keep()
-    notes = [pair for m in chosen for pair in known[m.name].items()]
+    print(summary({m.name: known[m.name] for m in chosen}))
+
+
+def summary(known: Mapping[str, Any]) -> str:
+    """How many statements turned, by what, and which did not.
+
+    >>> summary({"x": {"notes": {"a": "holds -> does not hold", "b": ""}}, "y": {"notes": {"b": "only a number: b"}}})
+    '1 of 2 statements turned; of 0 more a cell, of 1 more a number alone; not turned: b (a number)'
+    """
+    notes = [pair for one in known.values() for pair in one["notes"].items()]
     every = dict.fromkeys(name for name, _ in notes)
     turning = {name for name, note in notes if is_turned(note)}
-    noticing = {name for name, note in notes if note and ERROR not in note} - turning
-    print(f"{len(turning)} of {len(every)} statements turned, {len(noticing)} more noticed; not turned:")
-    for name in every:
-        if name not in turning:
-            print(f"  {name}")
+    by_cell = {name for name, note in notes if note.startswith(CELL)} - turning
+    by_number = {name for name, note in notes if note.startswith(MOVED)} - turning - by_cell
+    named = [f"{s}{' (a cell)' * (s in by_cell)}{' (a number)' * (s in by_number)}" for s in every if s not in turning]
+    return (
+        f"{len(turning)} of {len(every)} statements turned; of {len(by_cell)} more a cell, of {len(by_number)} more a "
+        f"number alone; not turned: {', '.join(named) or 'none'}"
+    )
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import tomllib
 from collections import Counter
 
 import mutants
@@ -14,9 +16,9 @@ from tcpdynamics.paper_figures.statements import COUNTED
 EVERY = mutants.mutants()
 #: One a paper that a model's claims notice, within seconds.
 CHEAP = (
-    "idle time without its p", "the map forgets K", "the multiplier has a sign wrong",
+    "idle time without its p", "the equation has twice the gain", "gains of (1, 0.5)",
     "links of bytes instead of bits",
-    "the round trip takes steps half as large",
+    "estimates step by all of the error",
 )  # fmt: skip
 
 
@@ -42,6 +44,25 @@ def test_there_are_enough_and_each_paper_has_some() -> None:
     assert len(EVERY) >= 60 and len({m.name for m in EVERY}) == len(EVERY)
     counts = Counter(m.paper for m in EVERY)
     assert set(counts) == set(ledger.ledger().papers) and min(counts.values()) >= 8
+
+
+def test_what_came_out_is_of_mutants_in_the_list_and_stands_in_the_docs() -> None:
+    known = json.loads((mutants.ROOT / "tests" / "mutants.json").read_text(encoding="utf-8"))["mutants"]
+    by_name = {m.name: m for m in EVERY}
+    assert {name: one["digest"] for name, one in known.items()} == {name: by_name[name].digest for name in known}
+    counts = mutants.summary(known).partition("; not")[0]
+    docs = (mutants.ROOT / "docs" / "claims.md").read_text(encoding="utf-8")
+    assert f"{len(known)} of the {len(EVERY)}" in docs and counts in docs
+
+
+def test_each_of_the_audits_draws_and_mutants_is_answered() -> None:
+    audit = tomllib.loads((mutants.ROOT / "paper_figures" / "audit.toml").read_text(encoding="utf-8"))
+    first = json.loads((mutants.ROOT / "paper_figures" / "first_record.json").read_text(encoding="utf-8"))
+    assert Counter(one["judged"] for one in audit["draws"]) == {"right": 35, "doubtful": 14, "wrong": 11}
+    assert len({one["entry"] for one in audit["draws"]} & set(first)) == 60
+    known = set(ledger.claims()) | set(ledger.ledger().statements)
+    assert all(set(one["now"]) <= known and one["answer"] for one in audit["draws"])
+    assert {one["now"] for one in audit["mutants"]} <= {m.name for m in EVERY} and len(audit["mutants"]) == 8
 
 
 @pytest.mark.slow
