@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from tcpdynamics.errors import check
 
-from ..packet.scenario.link import FAST, Link
+from ..packet.scenario.link import Link
 from ..packet.scenario.losses import read_loss
 from ..packet.scenario.scenario import Scenario
 from .number import number, truth, whole
@@ -21,6 +21,11 @@ from .sources import HEADERS, source
 
 #: Files that the script writes in its working directory.
 TRACE, COUNTERS = "trace", "counters"
+#: Rate [bit/s] of a link that is infinitely fast: no sum of times shows what a packet takes. With 10^12 bit/s packets of
+#: one burst wait some nanoseconds for each other, and where flows are in step these decide who is dropped.
+FAST = 1e24
+#: The same where no link has a rate: there ns-2's NewReno divides by the time between two ACKs, and ends at 0.
+FAST_ALONE = 1e12
 #: ns-2's seeds are positive 31-bit numbers; 0 would take the time of day.
 SEEDS = 2**31 - 2
 
@@ -121,7 +126,8 @@ def _random(made: Plan) -> bool:
 
 
 def _link(made: Plan, i: int, link: Link, ends: str, first: bool, last: bool) -> Iterator[str]:
-    rate = FAST if link.rate is None else link.rate
+    fast = FAST if any(one.rate is not None for one in made.links) else FAST_ALONE
+    rate = fast if link.rate is None else link.rate
     yield f"# link {i}"
     yield f"$ns simplex-link {ends} {number(rate)} {number(link.delay)} {CLASSES[link.queue]}"
     yield f"set link [$ns link {ends}]"
