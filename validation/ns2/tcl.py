@@ -21,8 +21,8 @@ from .sources import HEADERS, source
 
 #: Files that the script writes in its working directory.
 TRACE, COUNTERS = "trace", "counters"
-#: Rate [bit/s] of a link that is infinitely fast: no sum of times shows what a packet takes. With 10^12 bit/s packets of
-#: one burst wait some nanoseconds for each other, and where flows are in step these decide who is dropped.
+#: Rate [bit/s] of a link that is infinitely fast: no sum of times shows what a packet takes. With 10^12 bit/s packets
+#: of one burst wait some nanoseconds for each other, and where flows are in step these decide who is dropped.
 FAST = 1e24
 #: The same where no link has a rate: there ns-2's NewReno divides by the time between two ACKs, and ends at 0.
 FAST_ALONE = 1e12
