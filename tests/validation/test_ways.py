@@ -138,7 +138,7 @@ def test_losses_of_acknowledgements_on_a_bottleneck_as_on_links():
     )  # fmt: skip
     theirs = simulate(same)
     np.testing.assert_array_equal(ours.send_segment, theirs.send_segment)
-    np.testing.assert_allclose(ours.send_time, theirs.send_time, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(ours.send_time, theirs.send_time, rtol=0, atol=1e-7)  # infinitely fast: 12 ns a packet
 
 
 # Links that change

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from tcpdynamics.errors import check
 
-from ..packet.scenario.link import Link
+from ..packet.scenario.link import FAST, Link
 from ..packet.scenario.losses import read_loss
 from ..packet.scenario.scenario import Scenario
 from .number import number, truth, whole
@@ -21,11 +21,8 @@ from .sources import HEADERS, source
 
 #: Files that the script writes in its working directory.
 TRACE, COUNTERS = "trace", "counters"
-#: Rate [bit/s] of a link that is infinitely fast: no sum of times shows what a packet takes. With 10^12 bit/s packets
-#: of one burst wait some nanoseconds for each other, and where flows are in step these decide who is dropped.
-FAST = 1e24
-#: The same where no link has a rate: there ns-2's NewReno divides by the time between two ACKs, and ends at 0.
-FAST_ALONE = 1e12
+#: Rate [bit/s] at which no sum of times shows what a packet takes, so that none waits for another.
+NO_WAIT = 1e24
 #: ns-2's seeds are positive 31-bit numbers; 0 would take the time of day.
 SEEDS = 2**31 - 2
 
@@ -89,7 +86,8 @@ def script(scenario: Scenario, made: Plan, seed: int) -> str:
     first, last = ({flow.there[end] for flow in made.flows} for end in (0, -1))
     for i, link in enumerate(made.links):
         ends = f"$node({places[link.source]}) $node({places[link.target]})"
-        lines += _link(made, i, link, ends, i in first, i in last)
+        speed = _speed(made, i, link, scenario.exact)
+        lines += _link(made, i, link, speed, ends, i in first, i in last)
     for i, flow in enumerate(made.flows):
         lines += _flow(i, flow, places, scenario.duration)
     lines += [
@@ -125,11 +123,27 @@ def _random(made: Plan) -> bool:
     return chance or len(made.flows) > 1
 
 
-def _link(made: Plan, i: int, link: Link, ends: str, first: bool, last: bool) -> Iterator[str]:
-    fast = FAST if any(one.rate is not None for one in made.links) else FAST_ALONE
-    rate = fast if link.rate is None else link.rate
+def _speed(made: Plan, i: int, link: Link, exact: bool) -> tuple[float, float]:
+    """Rate and delay. On an infinitely fast link each packet takes its time at `FAST`, and none waits for another.
+
+    That is the simulator's link. Where the packets of a burst wait for each other, these nanoseconds decide which one
+    is dropped of flows in step.
+    """
+    if link.rate is not None:
+        return link.rate, link.delay
+    sizes = {flow.settings["packet_size"] for flow in made.flows if i in flow.there}
+    sizes = sizes or {flow.settings["ack_size"] for flow in made.flows}
+    # Without any rate ns-2's NewReno divides by the time between two ACKs, and ends where that is none.
+    if len(sizes) > 1 or all(one.rate is None for one in made.links):
+        return FAST, link.delay
+    return NO_WAIT, link.delay + (8.0 * sizes.pop() / FAST if exact else 0.0)
+
+
+def _link(
+    made: Plan, i: int, link: Link, speed: tuple[float, float], ends: str, first: bool, last: bool
+) -> Iterator[str]:
     yield f"# link {i}"
-    yield f"$ns simplex-link {ends} {number(rate)} {number(link.delay)} {CLASSES[link.queue]}"
+    yield f"$ns simplex-link {ends} {' '.join(map(number, speed))} {CLASSES[link.queue]}"
     yield f"set link [$ns link {ends}]"
     limited = link.rate is not None and (link.buffer is not None or link.buffer_bytes is not None)
     if link.queue != "droptail":

@@ -12,6 +12,7 @@ from .kernel import records as k
 from .kernel.queues import MECHANISMS
 from .kernel.streams import GRID
 from .scenario.flows import Flows
+from .scenario.link import FAST
 from .scenario.scenario import Scenario, refuse_above
 
 
@@ -44,9 +45,10 @@ def make_hops(scenario: Scenario, flows: Any, routes: list[Any]) -> tuple[Any, d
             else:
                 there, back = (0,), tuple(range(1, len(scenario.ways)))
                 quarter = float(rtts[j]) / 4
-                f["access"] = f["after"] = quarter
+                there_fast, back_fast = _fast(scenario, group.packet_size), _fast(scenario, group.ack_size)
+                f["access"], f["after"] = quarter + there_fast, quarter + there_fast
                 if not back:
-                    f["back_access"] = 2 * quarter
+                    f["back_access"] = 2 * quarter + back_fast
             f["forward_hop"] = len(rows)
             f["access"] += _chain(scenario, rows, there, group, float(f["after"]), True)
             f["forward_end"] = f["back_hop"] = len(rows)
@@ -132,16 +134,17 @@ def _chain(
         pure = way.rate is None and not way.loses and way.jitter == 0.0
         # A way needs one hop at least, where packets are counted.
         needed = forward and len(rows) == start and position == len(links) - 1
+        delay = way.delay + (_fast(scenario, size) if way.rate is None else 0.0)
         read = way.name in scenario.links_of_drops or way.name in scenario.read_by_routers
         if pure and not needed and not read:
             if len(rows) == start:
-                lead += way.delay
+                lead += delay
             else:
-                rows[-1][2] += way.delay
+                rows[-1][2] += delay
             continue
         tx = on_clock(scenario, 8.0 * size / way.rate, sending=True) if way.rate is not None else 0.0
         # Where the rate changes, no sending time holds for long.
-        rows.append([index, -1 if way.changes else size, way.delay, tx, way.jitter, way.reorder])
+        rows.append([index, -1 if way.changes else size, delay, tx, way.jitter, way.reorder])
     if len(rows) > start:
         rows[-1][2] += after
         jitter = scenario.jitter_on(group, links) if forward else 0.0
@@ -151,6 +154,14 @@ def _chain(
         for row in rows[start:]:
             row[2] = on_clock(scenario, row[2])
     return lead
+
+
+def _fast(scenario: Scenario, size: int) -> float:
+    """Seconds that a packet takes where a link is infinitely fast: none, or as long as in ns-2, which has no such link.
+
+    Some nanoseconds are nothing but where packets come and go in step: each round trip adds as many.
+    """
+    return 8.0 * size / FAST if scenario.exact else 0.0
 
 
 def make_links(scenario: Scenario) -> tuple[Any, NDArray[np.float64], NDArray[np.int32]]:

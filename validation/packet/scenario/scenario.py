@@ -84,8 +84,8 @@ class Scenario:
     record: Record = key(Record(), "Recordings beside the counters.")
     clock: Literal["auto", "grid", "double"] = key(
         "auto",
-        "Double: plain double precision, sums as in ns-2: where packets lock into a common rhythm, rounding decides "
-        "which one is dropped. Grid: all times "
+        "Double: plain double precision, sums as in ns-2, and infinitely fast links send 10^12 bit/s as there: "
+        "where packets lock into a common rhythm, such differences decide which one is dropped. Grid: all times "
         "are multiples of 2^-36 s (15 ps), so simultaneous events coincide exactly and rounding decides nothing; "
         'up to three times as fast, for at most 36 hours. Auto: double if all flows have rules = "ns2", for a '
         "single flow and for longer runs; else grid.",
