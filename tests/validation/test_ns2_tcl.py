@@ -67,7 +67,7 @@ def test_links():
         Link("r2", "d", 2e6, 0.5, buffer_bytes=9000),
     )
     script = tcl(single(links, drops=(Drop(link="r1->r2", packet=5), Drop(link="r1->r2", packet=2))))
-    assert "$ns simplex-link $node(0) $node(1) 1000000000000.0 0.0 DropTail" in script
+    assert "$ns simplex-link $node(0) $node(1) 1000000000000000000000000.0 0.000000008 DropTail" in script
     assert "$ns simplex-link $node(1) $node(2) 1000000.0 0.00001 DropTail" in script
     assert "$ns queue-limit $node(1) $node(2) 10\n" in script
     assert "$ns lossmodel [new ErrorModel/Uniform 0.25 pkt] $node(2) $node(1)" in script
