@@ -44,12 +44,14 @@ def get_experiment(name):
     one = unbroken(name)
     instead = lambda axis, label: asked["instead"].get(axis, {}).get(label, label)
     cases = {axis: {x: labels[instead(axis, x)] for x in labels} for axis, labels in one.cases.items()}
+    touched = lambda axis, labels: tuple(x for x in one.cases.get(axis, ()) if instead(axis, x) in labels)
+    applies = {name: {axis: touched(axis, x) for axis, x in one.applies[name].items()} for name in one.applies}
     if not cases:
         quick = replace(one.quick, changes={**one.quick.changes, **asked["changes"]})
         return replace(one, quick=quick)
     last = list(cases)[-1]
     cases[last] = {label: {**keys, **asked["changes"]} for label, keys in cases[last].items()}
-    return replace(one, cases=cases)
+    return replace(one, cases=cases, applies=applies)
 
 experiments.get_experiment = deciding.get_experiment = get_experiment
 known = ledger.ledger().statements

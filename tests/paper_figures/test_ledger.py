@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import subprocess
 import tomllib
 from datetime import date
@@ -95,10 +96,13 @@ def test_the_protocol_stood_before_the_record(paper: str) -> None:
 
 
 def test_what_changed_since_the_first_protocol_is_amended() -> None:
+    known = {*ledger.claims(), *ledger.ledger().statements, *experiments(), *protocol.first_record()}
     for one in protocol.amendments():
         assert date.fromisoformat(one["date"]) and one["old"] and one["new"] and one["why"]
         for pattern in one["claims"]:
             assert one["after"] or any(fnmatchcase(name, pattern) for name in protocol.first_record()), pattern
+        for pattern in re.findall(rf"\b{one['paper']}\.[\w.*]*[\w*]", one["new"]):  # what an amendment names is there
+            assert any(fnmatchcase(name, pattern) for name in known), pattern
     gone = set(protocol.first_record()) - set(ledger.claims())
     patterns = [pattern for one in protocol.amendments() for pattern in one["claims"]]
     assert [name for name in gone if not any(fnmatchcase(name, pattern) for pattern in patterns)] == []
