@@ -86,7 +86,7 @@ def script(scenario: Scenario, made: Plan, seed: int) -> str:
     first, last = ({flow.there[end] for flow in made.flows} for end in (0, -1))
     for i, link in enumerate(made.links):
         ends = f"$node({places[link.source]}) $node({places[link.target]})"
-        speed = _speed(made, i, link, scenario.exact)
+        speed = _speed(made, i, link)
         lines += _link(made, i, link, speed, ends, i in first, i in last)
     for i, flow in enumerate(made.flows):
         lines += _flow(i, flow, places, scenario.duration)
@@ -123,7 +123,7 @@ def _random(made: Plan) -> bool:
     return chance or len(made.flows) > 1
 
 
-def _speed(made: Plan, i: int, link: Link, exact: bool) -> tuple[float, float]:
+def _speed(made: Plan, i: int, link: Link) -> tuple[float, float]:
     """Rate and delay. On an infinitely fast link each packet takes its time at `FAST`, and none waits for another.
 
     That is the simulator's link. Where the packets of a burst wait for each other, these nanoseconds decide which one
@@ -136,7 +136,7 @@ def _speed(made: Plan, i: int, link: Link, exact: bool) -> tuple[float, float]:
     # Without any rate ns-2's NewReno divides by the time between two ACKs, and ends where that is none.
     if len(sizes) > 1 or all(one.rate is None for one in made.links):
         return FAST, link.delay
-    return NO_WAIT, link.delay + (8.0 * sizes.pop() / FAST if exact else 0.0)
+    return NO_WAIT, link.delay + 8.0 * sizes.pop() / FAST
 
 
 def _link(
