@@ -256,11 +256,11 @@ def beside(claim: Claim, data: xr.Dataset | None) -> Interval | None:
     """The number from a judge's runs; None where there are none, or it lacks a case that the number is made of."""
     if data is None:
         return None
-    data = data.drop_vars([name for name in data.data_vars if not data[name].notnull().any()])  # it has no such number
+    data = data.drop_vars([name for name in data.data_vars if not data[name].notnull().any()])
     try:
         with np.errstate(all="ignore"):
             interval = rules.interval(measured(claim, data).isel(reading=0).values.tolist())
-    except (ValueError, KeyError, AttributeError, DomainError):  # such as the best of cases that are all missing
+    except (ValueError, KeyError, AttributeError, DomainError):  # cases or measures that the judge lacks
         return None
     return interval if interval.known else None
 

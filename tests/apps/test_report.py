@@ -6,6 +6,7 @@ import re
 from html import escape
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 
 from tcpdynamics.apps.ledger_rows import NOT_YET
@@ -55,12 +56,13 @@ def test_page_says_what_was_found(page: str) -> None:
 
 
 def test_page_tells_the_clocks_apart(page: str) -> None:
-    """Tied cases agree with ns-2 on its own clock, and no more of them on the grid."""
+    """The two tables of tied cases are different runs of ours, beside the same of ns-2."""
     grid, double = (
-        tuple(int(n) for n in re.search(rf"Exact ties: {words}: (\d+) of (\d+) agree", page).groups())  # type: ignore[union-attr]
+        np.array(re.findall(r"<td[^>]*>([^<]*)</td>", page.split(f"Exact ties: {words}")[1].split("</table>")[0]))
         for words in ("ours on its grid of times", "ours in double precision, as ns-2")
     )
-    assert grid[1] == double[1] and grid[0] <= double[0]
+    grid, double = grid.reshape(18, 9).T, double.reshape(18, 9).T
+    assert (grid[5] == double[5]).all() and (grid[3] != double[3]).mean() > 0.8
 
 
 def test_page_holds_every_claim_with_its_verdict(page: str) -> None:

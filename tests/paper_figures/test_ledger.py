@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from tcpdynamics.errors import ScenarioError
 from tcpdynamics.paper_figures import all_findings, ledger, protocol, reasons, rules
-from tcpdynamics.paper_figures.deciding import decide, measured, prediction, wanted_cases
+from tcpdynamics.paper_figures.deciding import beside, decide, measured, prediction, wanted_cases
 from tcpdynamics.paper_figures.experiments import experiments, run
 from tcpdynamics.paper_figures.ledger import LedgerError, read_ledger
 from tcpdynamics.paper_figures.papers import PAPERS
@@ -93,6 +93,11 @@ def test_the_protocol_stood_before_the_record(paper: str) -> None:
     assert after or tomllib.loads(then.stdout)[paper]["sealed"] == fixed["sealed"]
     assert not git("ls-tree", fixed["committed"], f"paper_figures/{paper}/recorded.json").stdout
     assert not made or git("merge-base", "--is-ancestor", fixed["committed"], made["commit"]).returncode == 0
+
+
+def test_a_judge_has_no_number_where_it_lacks_a_measure(tiny: Whole) -> None:
+    data, claim = tiny.results["sub_packet.chain"], ledger.get_claim("sub_packet.fig9.agreement")
+    assert beside(claim, data) is not None and beside(claim, data.assign(distance=np.nan * data.distance)) is None
 
 
 def test_what_changed_since_the_first_protocol_is_amended() -> None:

@@ -21,7 +21,7 @@ from tcpdynamics.validation.ns2 import run as running
 from tcpdynamics.validation.packet import Bottleneck, Drop, Flows, Link, Scenario, ScenarioError
 
 N = r"(?:0|[1-9]\d{0,19})"  # a whole number
-X = r"(?:0|[1-9]\d{0,24})\.\d{1,330}"  # a number
+X = r"(?:0|[1-9]\d{0,19})\.\d{1,330}"  # a number
 ENDS = rf"\$node\({N}\) \$node\({N}\)"
 WHOLE = "fid_ packetSize_ tcpip_base_hdr_size_ window_ windowInit_ singledup_".split()
 REAL = "overhead_ minrto_ maxrto_ rtxcur_init_ tcpTick_".split()
@@ -36,7 +36,7 @@ GRAMMAR = [
         r"set counters \[open counters w\]",
         rf"set node\({N}\) \[\$ns node\]",
         rf"# link {N}",
-        rf"\$ns simplex-link {ENDS} {X} {X} DropTail",
+        rf"\$ns simplex-link {ENDS} (?:{X}|10{{24}}\.0) {X} DropTail",
         rf"set link \[\$ns link {ENDS}\]",
         r"\[\$link queue\] set queue_in_bytes_ true",
         rf"\[\$link queue\] set mean_pktsize_ {N}",

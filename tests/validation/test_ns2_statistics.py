@@ -49,6 +49,13 @@ def test_structure_and_totals(result):
     check_totals(result)
 
 
+def test_tied_cases_agree_on_the_clock_of_ns2_alone() -> None:
+    """On the grid of times the wide case comes to something else: the comparison can tell the two clocks apart."""
+    double, grid = (PacketsVsNs2(cases=TIED, exact=exact).run() for exact in (True, False))
+    assert (double.verdict == "agrees").all()
+    assert grid.verdict.sel(case="wide_tied", quantity="Jain's index") == "differs"
+
+
 def test_table_and_figure(result):
     rows = table(result)
     assert len(rows) == 18 and rows[0]["case"] == "dumbbell_spread" and rows[0]["quantity"] == "loss rate"

@@ -69,6 +69,7 @@ def test_links():
     script = tcl(single(links, drops=(Drop(link="r1->r2", packet=5), Drop(link="r1->r2", packet=2))))
     assert "$ns simplex-link $node(0) $node(1) 1000000000000000000000000.0 0.000000008 DropTail" in script
     assert "$ns simplex-link $node(1) $node(2) 1000000.0 0.00001 DropTail" in script
+    assert "$node(0) $node(1) 1000000000000.0 0.1 DropTail" in tcl(single((Link("s", "d", None, 0.1),)))
     assert "$ns queue-limit $node(1) $node(2) 10\n" in script
     assert "$ns lossmodel [new ErrorModel/Uniform 0.25 pkt] $node(2) $node(1)" in script
     assert "$chosen droplist {2 5}" in script and script.count("$ns lossmodel $chosen") == 1

@@ -21,7 +21,7 @@ from .sources import HEADERS, source
 
 #: Files that the script writes in its working directory.
 TRACE, COUNTERS = "trace", "counters"
-#: Rate [bit/s] at which no sum of times shows what a packet takes, so that none waits for another.
+#: Rate [bit/s] at which a transmission time vanishes in every sum of times, so that no packet waits for another.
 NO_WAIT = 1e24
 #: ns-2's seeds are positive 31-bit numbers; 0 would take the time of day.
 SEEDS = 2**31 - 2
@@ -86,8 +86,7 @@ def script(scenario: Scenario, made: Plan, seed: int) -> str:
     first, last = ({flow.there[end] for flow in made.flows} for end in (0, -1))
     for i, link in enumerate(made.links):
         ends = f"$node({places[link.source]}) $node({places[link.target]})"
-        speed = _speed(made, i, link)
-        lines += _link(made, i, link, speed, ends, i in first, i in last)
+        lines += _link(made, i, link, ends, i in first, i in last)
     for i, flow in enumerate(made.flows):
         lines += _flow(i, flow, places, scenario.duration)
     lines += [
@@ -124,26 +123,21 @@ def _random(made: Plan) -> bool:
 
 
 def _speed(made: Plan, i: int, link: Link) -> tuple[float, float]:
-    """Rate and delay. On an infinitely fast link each packet takes its time at `FAST`, and none waits for another.
-
-    That is the simulator's link. Where the packets of a burst wait for each other, these nanoseconds decide which one
-    is dropped of flows in step.
-    """
+    """Rate and delay in ns-2. On an infinitely fast link a packet takes its time at `FAST`, and waits for no other."""
     if link.rate is not None:
         return link.rate, link.delay
     sizes = {flow.settings["packet_size"] for flow in made.flows if i in flow.there}
     sizes = sizes or {flow.settings["ack_size"] for flow in made.flows}
-    # Without any rate ns-2's NewReno divides by the time between two ACKs, and ends where that is none.
+    # Without any rate ns-2's NewReno divides by the time between two ACKs, and crashes if that is 0.
     if len(sizes) > 1 or all(one.rate is None for one in made.links):
         return FAST, link.delay
     return NO_WAIT, link.delay + 8.0 * sizes.pop() / FAST
 
 
-def _link(
-    made: Plan, i: int, link: Link, speed: tuple[float, float], ends: str, first: bool, last: bool
-) -> Iterator[str]:
+def _link(made: Plan, i: int, link: Link, ends: str, first: bool, last: bool) -> Iterator[str]:
+    rate, delay = _speed(made, i, link)
     yield f"# link {i}"
-    yield f"$ns simplex-link {ends} {' '.join(map(number, speed))} {CLASSES[link.queue]}"
+    yield f"$ns simplex-link {ends} {number(rate)} {number(delay)} {CLASSES[link.queue]}"
     yield f"set link [$ns link {ends}]"
     limited = link.rate is not None and (link.buffer is not None or link.buffer_bytes is not None)
     if link.queue != "droptail":
