@@ -124,7 +124,10 @@ def rule_in_words(claim: Claim) -> str:
         return f"the 90 % interval of the mean lies in {bounds}; beyond it: does not hold; both: cannot be decided"
     least = next(n for n in range(2, 1000) if rules.enough(n, claim.runs))
     several = f"the mean of {claim.runs} more runs" if claim.runs > 1 else "one more run"
-    return f"the 95 % interval for {several} reaches {bounds}, from {least} runs of ours or more; else it does not hold"
+    return (
+        f"the 95 % interval for {several} reaches {bounds}, with at least {least} runs of ours; with fewer it cannot be "
+        "decided, and where the interval does not reach it, it does not hold"
+    )
 
 
 def case_in_words(claim: Claim) -> str:
@@ -162,7 +165,10 @@ def how_decided(claim: Claim, decision: Mapping[str, Any]) -> str:
 
     def words(came: Mapping[str, Any]) -> str:
         runs = (came.get("packets") or {}).get("n", 0)
-        return f"{came['setting']} setting, {len(came['readings']) or 1} readings, {runs} replications"
+        several = len(came["readings"])
+        first = experiments.get_experiment(claim.experiment)
+        readings = f"{several} readings" if several else f"1 reading ({first.reading_name(first.reading_labels()[0])})"
+        return f"{came['setting']} setting, {readings}, {runs} replications"
 
     recorded = ledger.recorded()["rows"].get(claim.id)
     beside = f"; the record: {words(recorded)}, {recorded['verdict']}" if recorded else "; the record has none"
@@ -192,6 +198,14 @@ def tables(record: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
     return out
 
 
+#: What breaking the source on purpose turns of a statement, in words; nothing for a verdict, as it should be.
+SENSITIVITY = {
+    "": "not tried", "verdict": "", "cell": "a break of the source turns a cell's verdict, and not the statement's",
+    "number": "insensitive: a break of the source moves a number, and no verdict",
+    "nothing": "insensitive: no break of the source that was tried moves a number out of its interval",
+}  # fmt: skip
+
+
 def statement(came: Outcome, rows: statements.Rows) -> dict[str, Any]:
     """A statement with what came out, in words; the reason of one that does not hold under every reading.
 
@@ -203,6 +217,7 @@ def statement(came: Outcome, rows: statements.Rows) -> dict[str, Any]:
         "id": came.statement.id, "says": came.statement.says, "weight": came.statement.weight,
         "kind": came.statement.kind, "verdict": came.verdict or NOT_YET, "condition": came.condition,
         "missing": came.statement.missing, "cells": list(came.statement.cells),
+        "sensitivity": SENSITIVITY[ledger.sensitivity().get(came.statement.id, "")],
         "reason": reasons.reason(came.statement.id, rows) if fails else "",
     }  # fmt: skip
 

@@ -258,10 +258,8 @@ class ExperimentWork:
 
 def _run(engine: str, scenario: Scenario, seed: int) -> xr.Dataset | None:
     if engine == "ns2":
-        from tcpdynamics.validation.ns2 import run_ns2
-
         try:
-            return run_ns2(scenario, seed, timeout=1200.0)
+            return _by_ns2(scenario, seed)
         except (ScenarioError, Ns2Error):
             return None
     if engine == "linux":
@@ -274,6 +272,46 @@ def _run(engine: str, scenario: Scenario, seed: int) -> xr.Dataset | None:
     from tcpdynamics.validation.packet.run import _once
 
     return _once(scenario, seed, None, None)[1]
+
+
+def _by_ns2(scenario: Scenario, seed: int) -> xr.Dataset:
+    """A run in ns-2, with what our engine alone knows of the scenario: round trips, and the epochs that follow them."""
+    from tcpdynamics.validation.ns2 import run_ns2
+    from tcpdynamics.validation.packet.epochs import base_rtts
+    from tcpdynamics.validation.packet.setup import build
+
+    translated = _for_ns2(scenario)
+    epoch = None
+    if scenario.epoch == "auto" and (ours := _run("packets", scenario, seed)) is not None:
+        epoch = ours.epoch.values  # of the round trips in the warm-up
+    result = run_ns2(translated, seed, timeout=1200.0, epoch=epoch)
+    return result.assign(base_rtt=("flow", base_rtts(build(scenario, seed), scenario))) if scenario.links else result
+
+
+def _for_ns2(scenario: Scenario) -> Scenario:
+    """The same on ns-2's terms.
+
+    Senders delay packets at random where links do not, RED is ns-2's own, flows that never start are Reno's, and the
+    first transmission of a segment is lost by its number on the link that only its flow takes first.
+    """
+    jitter = max((link.jitter for link in scenario.links), default=0.0)
+    flows = []
+    for f in scenario.flows:
+        idle = f.start > scenario.duration and not f.open_loop
+        sender = replace(f, sender="reno", control="reno", parameters=()) if idle else f
+        flows.append(sender if f.open_loop or not jitter else replace(sender, overhead=jitter))
+    sources = [f.source for f in scenario.flows for _ in range(f.count)]
+    drops = []
+    for drop in scenario.drops:
+        source = sources[drop.flow] if drop.segment is not None and drop.transmission == 1 else None
+        own = [link.name for link in scenario.links if link.source == source and sources.count(source) == 1]
+        drops.append(replace(drop, segment=None, link=own[0], packet=drop.segment) if len(own) == 1 else drop)
+    form = {"ns2": 1.0}
+    links = tuple(
+        replace(link, jitter=0.0, queue_parameters=link.queue_parameters | (form if link.queue == "red" else {}))
+        for link in scenario.links
+    )
+    return replace(scenario, flows=tuple(flows), links=links, drops=tuple(drops))
 
 
 def _for_linux(scenario: Scenario) -> Scenario:

@@ -213,7 +213,8 @@ class Statement:
 class Ledger:
     """The files, read: papers, statements, claims.
 
-    `fixed` has of each paper what fixed its protocol: `committed`, the commit, and `sealed`, the digest.
+    `fixed` has of each paper what fixed its protocol: `committed`, the commit, `sealed`, the digest, and, where results
+    were known when it changed, `amended`, the commit of that.
     """
 
     papers: Mapping[str, Paper]
@@ -353,6 +354,19 @@ def get_claim(name: str) -> Claim:
     return by_name[name]
 
 
+@functools.cache
+def sensitivity() -> dict[str, str]:
+    """Statement -> the most that a break of the source turns: "verdict", "cell", "number" or "nothing".
+
+    What breaks are, and how they are run, stands in `tests/mutants.py`, which writes the file.
+
+    >>> sensitivity()["leap.possible"]
+    'verdict'
+    """
+    words: dict[str, str] = json.loads(resources.files(__package__).joinpath("sensitivity.json").read_text("utf-8"))
+    return words
+
+
 def digest(rows: Mapping[str, Any]) -> str:
     """A digest of recorded rows.
 
@@ -364,10 +378,12 @@ def digest(rows: Mapping[str, Any]) -> str:
 
 #: How the rules and the record came about, as the history of the repository shows it; shown with the verdicts.
 HISTORY = (
-    "This is the second protocol. Its statements, rules, readings and scenarios stand in a commit without results. "
+    "This is the second protocol. Its statements, rules, readings and scenarios stand in a commit without results "
+    "(537b45b; the sub-packet paper's in 83d096c). T-REFWA's were amended in c884dbe after its first results (930e4d8), "
+    "and run again. "
     "Of the first protocol rules and results came in one commit (ec8c3e0), so the repository does not show that the "
     "rules came first; three rules above the cells were changed after its results were known: 709e601 (readings on "
-    "both sides of a number decide nothing; a mark counts all claims) and a15abb6 (marks of statements). Who wrote "
+    "both sides of a number decide nothing; a mark counts all claims) and c10146b (marks of statements). Who wrote "
     "the second protocol knew the results of the first."
 )
 

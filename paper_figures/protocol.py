@@ -106,8 +106,8 @@ def changed() -> list[str]:
         record = book.record(paper)
         if seal(paper) != fixed["sealed"]:
             out.append(
-                f"{paper}: claims, experiments or rules are other ones than those that commit {fixed['committed']} "
-                "fixed; verdicts below are not the ledger's"
+                f"{paper}: claims, experiments or rules are other ones than those that commit "
+                f"{fixed.get('amended', fixed['committed'])} fixed; verdicts below are not the ledger's"
             )
         elif record["rows"] and record["made"]["protocol"] != {paper: fixed["sealed"]}:
             out.append(f"{paper}: recorded.json was made by another protocol than this one")

@@ -27,9 +27,10 @@ COUNTED = ("central", "supporting")
 KINDS_IN_WORDS = dict(zip(KINDS, ("derivations", "directions", "numbers"), strict=True))
 #: What `marks` counts, in the words that stand wherever a mark does.
 MARKS = (
-    "Marks count statements: those that hold, of those decided. A statement holds if all its cells hold under "
-    "every reading that decides. With conditions (under some readings only) it is decided and not held. What cannot be "
-    "decided counts on neither side, arithmetic for no mark, a cell that calibrates for no statement."
+    "Marks count statements: those that hold, of those decided. One holds if its cells do under every reading "
+    "that decides; under some only, it is decided and not held. Where over half of the readings decide nothing, "
+    "or all fail on both sides of a printed number, it is undecided. Undecided, arithmetic and calibrating ones "
+    "do not count."
 )
 #: What failed on top.
 _RANK = (FAILS, CONDITIONS, OPEN, HOLDS, "")
@@ -143,24 +144,34 @@ def _on_both_sides(name: str, rows: Rows) -> bool:
 
 
 def _condition(joint: Sequence[tuple[Labels, str]]) -> str:
-    """Where a statement holds: the label of an axis, or of two, that tells those readings from the others."""
+    """Where a statement holds, or where alone it does not: labels of up to three axes that tell these readings apart.
+
+    Where none do, how many readings hold, and labels of up to two axes with which all hold, or none.
+    """
     decided = [(labels, verdict) for labels, verdict in joint if verdict != OPEN]
     axes = sorted({axis for one, _ in decided for axis in one})
-    for count in (1, 2):
+    certain: dict[str, str] = {}
+    most = dict.fromkeys((HOLDS, FAILS), 0)
+    for count in (1, 2, 3):
         for chosen in itertools.combinations(axes, count):
-            by_label: dict[tuple[str, ...], set[str]] = {}
+            by_label: dict[tuple[str, ...], list[str]] = {}
             for one, verdict in decided:
-                by_label.setdefault(tuple(one.get(axis, "") for axis in chosen), set()).add(verdict)
-            if all(len(verdicts) == 1 for verdicts in by_label.values()):
-                there = [
-                    ", ".join(f'{axis} "{label}"' for axis, label in zip(chosen, one, strict=True))
-                    for one, verdicts in by_label.items()
-                    if verdicts == {HOLDS}
-                ]
-                if len(there) <= MOST_CONDITIONS:
-                    return "where " + "; or ".join(there)
-    held = [labels for labels, verdict in joint if verdict == HOLDS]
-    return f"under {len(held)} of {len(joint)} readings, such as {name_of(held[0])}"
+                by_label.setdefault(tuple(one.get(axis, "") for axis in chosen), []).append(verdict)
+            named = {
+                ", ".join(f'{axis} "{label}"' for axis, label in zip(chosen, one, strict=True) if label): verdicts
+                for one, verdicts in by_label.items()
+            }
+            if "" not in named and all(len({*verdicts}) == 1 for verdicts in by_label.values()):
+                for begin, wanted in (("where ", HOLDS), ("except where ", FAILS)):
+                    there = [words for words, verdicts in named.items() if verdicts[0] == wanted]
+                    if len(there) <= MOST_CONDITIONS:
+                        return begin + "; or ".join(there)
+            for words, verdicts in named.items():
+                if words and count < 3 and len({*verdicts}) == 1 and len(verdicts) > most[verdicts[0]]:
+                    most[verdicts[0]], certain[verdicts[0]] = len(verdicts), words
+    parts = [f"under {sum(verdict == HOLDS for _, verdict in joint)} of {len(joint)} readings"]
+    parts += [f"{often} where {certain[v]}" for often, v in (("always", HOLDS), ("never", FAILS)) if v in certain]
+    return ", ".join(parts)
 
 
 @dataclass(frozen=True)
@@ -248,7 +259,8 @@ def summaries(rows: Rows | None = None) -> dict[str, Summary]:
 def _joint(outcomes: Sequence[Outcome]) -> tuple[tuple[int, int], ...]:
     """Statements that hold, and those decided, under the first, the best and the worst joint reading.
 
-    The best and the worst are searched from the first one on, an axis at a time, until no other label is better.
+    The best and the worst are searched from the first one on, an axis at a time, until no other label is better; under
+    each of them all these statements were run.
     """
     counted = [
         list(zip(one.labels, (verdict for _, verdict in one.readings), strict=True))
@@ -262,12 +274,14 @@ def _joint(outcomes: Sequence[Outcome]) -> tuple[tuple[int, int], ...]:
 
     def under(choice: Labels) -> tuple[int, int]:
         verdicts = [_under(choice, readings) for readings in counted]
-        return verdicts.count(HOLDS), len(verdicts) - verdicts.count(OPEN)
+        return verdicts.count(HOLDS), sum(verdict in (HOLDS, FAILS) for verdict in verdicts)
 
     def searched(sign: int) -> tuple[int, int]:
         best = {axis: next(iter(labels)) for axis, labels in axes.items()}
 
-        def score(choice: Labels) -> tuple[int, int]:
+        def score(choice: Labels) -> tuple[float, int]:
+            if any(_under(choice, readings) == "" for readings in counted):
+                return -math.inf, 0  # not run
             held, decided = under(choice)
             return sign * held, sign * (held - decided)
 
@@ -282,9 +296,9 @@ def _joint(outcomes: Sequence[Outcome]) -> tuple[tuple[int, int], ...]:
 
 
 def _under(choice: Labels, readings: Sequence[tuple[Labels, str]]) -> str:
-    """The verdict of a statement under a joint reading of the paper; undecided where that was not run."""
+    """The verdict of a statement under a joint reading of the paper; empty where that was not run."""
     fits = (verdict for labels, verdict in readings if all(choice[axis] == label for axis, label in labels.items()))
-    return next(fits, OPEN)
+    return next(fits, "")
 
 
 def counts(verdicts: Iterable[str]) -> dict[str, int]:

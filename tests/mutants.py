@@ -29,6 +29,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 FILE = Path(__file__).with_name("mutants.toml")
+#: What breaks turn, for whoever reads the ledger.
+SENSITIVITY = ROOT / "paper_figures" / "sensitivity.json"
 #: What a copy needs; the links in `src` lead to the others.
 FOLDERS = ("apps", "models", "paper_figures", "solvers", "src", "validation")
 #: Decides statements and prints what came out; the folder that holds the source stands first on the path.
@@ -251,7 +253,22 @@ def main() -> None:
             listed = "; ".join(f"{name}: {note or 'nothing'}" for name, note in notes.items())
             print(f"{mutant.name}: {listed}", flush=True)
             keep()
+    if words.output:
+        SENSITIVITY.write_text(json.dumps(sensitivity(known), indent=1) + "\n")
     print(summary({m.name: known[m.name] for m in chosen}))
+
+
+def sensitivity(known: Mapping[str, Any]) -> dict[str, str]:
+    """Statement -> the most that turns: its verdict, that of a cell, a number, or nothing.
+
+    >>> sensitivity({"x": {"notes": {"a": "holds -> does not hold"}}, "y": {"notes": {"a": "", "b": "only a number: b"}}})
+    {'a': 'verdict', 'b': 'number'}
+    """
+    most = dict.fromkeys((name for one in known.values() for name in one["notes"]), 0)
+    for name, note in (pair for one in known.values() for pair in one["notes"].items()):
+        rank = 3 if is_turned(note) else 2 * note.startswith(CELL) + note.startswith(MOVED)
+        most[name] = max(most[name], rank)
+    return {name: ("nothing", "number", "cell", "verdict")[rank] for name, rank in sorted(most.items())}
 
 
 def summary(known: Mapping[str, Any]) -> str:

@@ -52,6 +52,7 @@ def test_what_came_out_is_of_mutants_in_the_list_and_stands_in_the_docs() -> Non
     assert {name: one["digest"] for name, one in known.items()} == {name: by_name[name].digest for name in known}
     counts = mutants.summary(known).partition("; not")[0]
     docs = (mutants.ROOT / "docs" / "claims.md").read_text(encoding="utf-8")
+    assert ledger.sensitivity() == mutants.sensitivity(known)
     assert f"{len(known)} of the {len(EVERY)}" in docs and counts in docs
 
 

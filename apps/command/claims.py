@@ -71,7 +71,8 @@ def _overview(summaries: dict[str, Summary]) -> list[str]:
         for one in summary.outcomes:
             if one.statement.weight == "central":
                 lines += _wrapped(one.statement.says, f"  {SHORT.get(one.verdict, '?'):6}", " " * 8)
-    legend = "if: under some readings; no: under none; open: undecided; ?: not decided yet. "
+    verdicts = {one.verdict for summary in summaries.values() for one in summary.outcomes}
+    legend = f"if: under some readings; no: under none; open: undecided{'; ?: not decided yet' * ('' in verdicts)}. "
     return lines + _wrapped(f"{legend}{MARKS}")
 
 
@@ -138,6 +139,7 @@ def _statement(came: Outcome) -> list[str]:
     words = {
         "verdict": (came.verdict or ledger_rows.NOT_YET) + (f": {came.condition}" if came.condition else ""),
         "weight": f"{one.weight} {one.kind}", "not printed": one.missing, "reason": row_of["reason"],
+        "breaks": row_of["sensitivity"],
     }  # fmt: skip
     for word, text in words.items():
         if text:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from marks import marks_by_the_sentence
+from marks import marks_by_the_sentence, verdict_by_the_sentence
 
 from tcpdynamics.paper_figures import ledger, statements
 from tcpdynamics.paper_figures.experiments import experiments
@@ -144,6 +144,16 @@ def test_marks_are_those_of_the_printed_sentence(data: Any) -> None:
     printed = [(one.statement.weight, one.statement.kind, one.verdict) for one in outcomes]
     assert statements.marks(outcomes) == marks_by_the_sentence(printed)
     assert set(COUNTED) == set(ledger.WEIGHTS) - {"arithmetic"}
+
+
+@pytest.mark.parametrize("name", ledger.ledger().statements)
+def test_verdicts_are_those_of_the_printed_sentence(name: str) -> None:
+    """From the joint readings of the record, as the command prints them."""
+    rows = ledger.recorded()["rows"]
+    came = outcome(ledger.ledger().statements[name], rows)
+    sides = statements._may_lie_between(statements.deciding_cells(came.statement), rows)
+    if came.verdict:
+        assert came.verdict == verdict_by_the_sentence([verdict for _, verdict in came.readings], sides)
 
 
 def test_the_docs_have_the_sentence_and_the_marks_of_the_record() -> None:

@@ -26,11 +26,11 @@ from ..packet.epochs import epochs_there
 from ..packet.scenario.link import Link
 from ..packet.scenario.scenario import Scenario
 from .plan import plan
-from .tcl import COUNTERS, TRACE, script
-from .trace import Packets, read_finishes, read_timeouts, read_trace
+from .tcl import COUNTERS, TRACE, WINDOWS, script
+from .trace import Packets, read_finishes, read_timeouts, read_trace, read_windows
 
 #: Bytes that a run of ns-2 may write into one file; a packet takes three lines of some 90 bytes.
-MAX_OUTPUT = 2_000_000_000
+MAX_OUTPUT = 4_000_000_000
 
 
 def installed() -> bool:
@@ -57,7 +57,7 @@ def run_ns2(
     Parameters
     ----------
     scenario : Scenario
-        See `tcl` for what can be translated. Of `record`, `sends` is heeded.
+        See `tcl` for what can be translated. Of `record`, `sends`, `drops` and `windows` (an interval) are applied.
     seed : int, optional
         Default: the scenario's own.
     timeout : float
@@ -71,11 +71,13 @@ def run_ns2(
     xarray.Dataset
         Over `flow`, after the warm-up and with the names of `simulate`, of which it has no more: `sent`, `dropped` (on
         any link), `timeouts`, `goodput`, `goodput_packet_rate`, `goodput_rate`; `slice_goodput` over
-        `slice` and `flow`; `epochs` over `flow` and `sent_in_epoch`;
-        `loss_rate` and `jain`; over `link`, `link_utilisation` by the data packets that reach their receivers (NaN for
+        `slice` and `flow`; `epochs` over `flow` and `sent_in_epoch`, `epoch_share` over the latter;
+        `loss_rate`, `jain` and, where a link has a rate that lasts, `utilisation`; over `link`, `link_utilisation` by the data packets that reach their receivers (NaN for
         a link without a rate, or whose rate changes, and for one that carries acknowledgements only); of the whole
         run `start` and `finish` (NaN where a flow did not start or finish). With
-        `record.sends`, over `send` and of the whole run: `send_time`, `send_flow`, `send_segment`. The handshake
+        `record.sends`, over `send` and of the whole run: `send_time`, `send_flow`, `send_segment`; with
+        `record.drops` the same over `drop`; with an interval in `record.windows` `window_time`, `window_flow`,
+        `window_cwnd`, `window_ssthresh`. The index `group` of a flow is a coordinate. The handshake
         counts as a segment.
 
     Raises
@@ -105,8 +107,9 @@ def run_ns2(
         sends, receives, drops = read_trace(folder / TRACE, network)
         timeouts = read_timeouts(folder / COUNTERS, len(network.flows))
         finish = read_finishes(folder / COUNTERS, len(network.flows))
+        windows = read_windows(folder / WINDOWS)
     start = np.array([flow.start for flow in network.flows])
-    packets = Seen(sends, receives, drops, timeouts, start, finish)
+    packets = Seen(sends, receives, drops, timeouts, start, finish, windows=windows)
     return observed(scenario, network, packets, epoch, {"seed": str(seed), "simulator": "ns-2.35"})
 
 
@@ -125,6 +128,8 @@ class Seen:
         By which of its flow's routes each packet was received, where flows have several.
     bits : (n,) float array, optional
         Size of each packet received, where it is not always the flow's.
+    windows : (n, 4) float array, optional
+        Time [s], flow, cwnd and ssthresh [packets], sampled.
     """
 
     sends: Packets
@@ -135,6 +140,7 @@ class Seen:
     finish: np.ndarray
     routes: np.ndarray | None = None
     bits: np.ndarray | None = None
+    windows: np.ndarray | None = None
 
 
 class HasWays(Protocol):
@@ -154,24 +160,41 @@ def observed(
     sends, receives, start, finish = seen.sends, seen.receives, seen.start, seen.finish
     data = _counts(scenario, sends, seen.drops) | _of_flows(scenario, receives, seen.timeouts, start, finish)
     data["link_utilisation"] = ("link", _utilisation(scenario, made, seen), "1", "share of the time a link sent data")
+    if not np.isnan(data["link_utilisation"][1]).all():
+        busiest = float(np.nanmax(data["link_utilisation"][1]))
+        data["utilisation"] = ((), busiest, "1", "share of the time the busiest link sent data")
     lengths = epoch_lengths(scenario, epoch)
     if lengths is not None:
-        data["epochs"] = (
-            ("flow", "sent_in_epoch"),
-            count_epochs(sends, scenario, lengths, start, finish),
-            "1",
-            "epochs in which so many packets were sent",
-        )
+        epochs = count_epochs(sends, scenario, lengths, start, finish)
+        share = epochs.sum(0) / epochs.sum() if epochs.any() else np.full(epochs.shape[1], np.nan)
+        where = ("flow", "sent_in_epoch")
+        data["epochs"] = where, epochs, "1", "epochs in which so many packets were sent"
+        data["epoch_share"] = where[1:], share, "1", "probability of so many packets in an epoch"
     if scenario.record.sends:
         data |= {
             "send_time": ("send", sends.time, "s", "time at which a data packet was sent"),
             "send_flow": ("send", sends.flow, "1", "its flow"),
             "send_segment": ("send", sends.segment, "1", "its segment, from 0"),
         }
+    if seen.windows is not None and scenario.record.windows:
+        time, flow, cwnd, ssthresh = seen.windows.T
+        data |= {
+            "window_time": ("window_sample", time, "s", "time of the sample"),
+            "window_flow": ("window_sample", flow.astype(np.int64), "1", "flow"),
+            "window_cwnd": ("window_sample", cwnd, "packets", "congestion window"),
+            "window_ssthresh": ("window_sample", ssthresh, "packets", "slow-start threshold"),
+        }
+    if scenario.record.drops:
+        data |= {
+            "drop_time": ("drop", seen.drops.time, "s", "time at which a data packet was lost"),
+            "drop_flow": ("drop", seen.drops.flow, "1", "its flow"),
+            "drop_segment": ("drop", seen.drops.segment, "1", "its segment, from 0"),
+        }
     variables = {
         name: (dims, values, {"units": units, "long_name": text}) for name, (dims, values, units, text) in data.items()
     }
     coords: dict[str, Any] = {"flow": np.arange(scenario.count), "link": list(scenario.link_names)}
+    coords["group"] = ("flow", np.repeat(np.arange(len(scenario.flows)), [g.count for g in scenario.flows]))
     if lengths is not None:
         coords["sent_in_epoch"] = np.arange(scenario.most_in_epoch + 1)
     return xr.Dataset(

@@ -20,7 +20,7 @@ from .queues import settings as queue_settings
 from .sources import HEADERS, source
 
 #: Files that the script writes in its working directory.
-TRACE, COUNTERS = "trace", "counters"
+TRACE, COUNTERS, WINDOWS = "trace", "counters", "windows"
 #: Rate [bit/s] at which a transmission time vanishes in every sum of times, so that no packet waits for another.
 NO_WAIT = 1e24
 #: ns-2's seeds are positive 31-bit numbers; 0 would take the time of day.
@@ -40,7 +40,8 @@ def tcl(scenario: Scenario, seed: int | None = None) -> str:
 
     Run by `ns` it writes two files: `trace`, with a line for each packet that enters the first link of a flow,
     leaves its last or is lost anywhere, and `counters`, with each sender's timeouts at the end of the warm-up and
-    of the run, and the time at which all that it has to send is acknowledged.
+    of the run, and the time at which all that it has to send is acknowledged. With `record.windows` it also
+    writes `windows`: time, flow, cwnd and ssthresh.
 
     Parameters
     ----------
@@ -108,11 +109,27 @@ def script(scenario: Scenario, made: Plan, seed: int) -> str:
         "    close $trace",
         "    exit 0",
         "}",
+        *_sampling(scenario, made),
         f'$ns at {number(scenario.warm_up)} "count warm"',
         f'$ns at {number(scenario.duration)} "finish"',
         "$ns run",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _sampling(scenario: Scenario, made: Plan) -> Iterator[str]:
+    """Where windows are recorded at an interval, those of all senders, from 0 on."""
+    if not scenario.record.windows:
+        return
+    yield f"set windows [open {WINDOWS} w]"
+    yield "proc sample {} {"
+    yield "    global ns tcp windows"
+    yield f"    {_over_tcp(made)} {{"
+    yield '        puts $windows "[$ns now] $i [$tcp($i) set cwnd_] [$tcp($i) set ssthresh_]"'
+    yield "    }"
+    yield f'    $ns after {number(scenario.record.windows)} "sample"'
+    yield "}"
+    yield '$ns at 0 "sample"'
 
 
 def _random(made: Plan) -> bool:

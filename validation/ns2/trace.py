@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,7 +45,7 @@ def read_trace(path: Path, made: Plan) -> tuple[Packets, Packets, Packets]:
         event: {str(i): ends(flow.there[end]) for i, flow in enumerate(made.flows)}
         for event, end in (("+", 0), ("r", -1))
     }
-    packets: dict[str, tuple[list[str], list[str], list[str]]] = {event: ([], [], []) for event in "+rd"}
+    packets = {event: (array("d"), array("q"), array("q")) for event in "+rd"}  # 24 bytes a packet; there are millions
     with path.open() as lines:
         for line in lines:
             word = line.split(" ", 20)
@@ -54,14 +55,11 @@ def read_trace(path: Path, made: Plan) -> tuple[Packets, Packets, Packets]:
             if event != "d" and (word[3], word[5]) != place[event][owner]:
                 continue
             times, flows, segments = packets[event]
-            times.append(word[1])
-            flows.append(owner)
-            segments.append(word[19])
-    return _packets(*packets["+"]), _packets(*packets["r"]), _packets(*packets["d"])
-
-
-def _packets(time: list[str], flow: list[str], segment: list[str]) -> Packets:
-    return Packets(np.array(time, float), np.array(flow, np.int64), np.array(segment, np.int64))
+            times.append(float(word[1]))
+            flows.append(int(owner))
+            segments.append(int(word[19]))
+    sends, receives, drops = (Packets(*map(np.array, packets[event])) for event in "+rd")
+    return sends, receives, drops
 
 
 def read_timeouts(path: Path, flows: int) -> np.ndarray:
@@ -82,3 +80,8 @@ def read_finishes(path: Path, flows: int) -> np.ndarray:
         if what == "over":
             finish[int(flow)] = min(finish[int(flow)], float(time))
     return finish
+
+
+def read_windows(path: Path) -> np.ndarray:
+    """Rows of time [s], flow, cwnd and ssthresh [packets]; none where nothing was recorded."""
+    return np.loadtxt(path, ndmin=2) if path.exists() and path.stat().st_size else np.empty((0, 4))

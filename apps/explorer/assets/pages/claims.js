@@ -152,7 +152,8 @@ explorer.page("claims", (() => {
     // ---- a statement: its cells are rows ----------------------------------------------------------------------
     const statements = facts.statements.map((one) => {
       const where = [`${facts.papers[one.paper]}; ${one.weight} ${one.kind}; ${one.cells.length} ${one.cells.length === 1 ? "cell" : "cells"}`,
-        ...(one.condition ? [one.condition] : []), ...(one.reason ? [`why: ${one.reason}`] : []), ...(one.missing ? [`not printed: ${one.missing}`] : [])];
+        ...(one.condition ? [one.condition] : []), ...(one.reason ? [`why: ${one.reason}`] : []), ...(one.missing ? [`not printed: ${one.missing}`] : []),
+        ...(one.sensitivity ? [`breaks: ${one.sensitivity}`] : [])];
       const box = element("details", { class: "statement", id: `statement-${one.id}` }, element("summary", {}, badge(one.verdict),
         element("span", { class: "published" }, one.says), element("span", { class: "where" }, where.join("; "))),
         ...one.cells.map((name) => items.get(name).box));
