@@ -28,9 +28,8 @@ KINDS_IN_WORDS = dict(zip(KINDS, ("derivations", "directions", "numbers"), stric
 #: What `marks` counts, in the words that stand wherever a mark does.
 MARKS = (
     "Marks count statements: those that hold, of those decided. One holds if its cells do under every reading "
-    "that decides; under some only, it is decided and not held. Where over half of the readings decide nothing, "
-    "or all fail on both sides of a printed number, it is undecided. Undecided, arithmetic and calibrating ones "
-    "do not count."
+    "that decides; under some only, it is decided and not held. Where most readings decide nothing, or all fail "
+    "on both sides of a printed number, it is undecided. Undecided, arithmetic and calibrating ones do not count."
 )
 #: What failed on top.
 _RANK = (FAILS, CONDITIONS, OPEN, HOLDS, "")

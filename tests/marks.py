@@ -19,7 +19,7 @@ def marks_by_the_sentence(outcomes: list[tuple[str, str, str]]) -> dict[str, tup
 def verdict_by_the_sentence(readings: list[str], on_both_sides: bool) -> str:
     """A verdict that a reader finds with the printed sentence, from verdicts under each reading."""
     assert "if its cells do under every reading that decides; under some only, it is decided" in MARKS
-    assert "over half of the readings decide nothing, or all fail on both sides of a printed number" in MARKS
+    assert "Where most readings decide nothing, or all fail on both sides of a printed number" in MARKS
     deciding = [verdict for verdict in readings if verdict != "cannot be decided"]
     if len(readings) - len(deciding) > len(readings) / 2 or ("holds" not in deciding and on_both_sides):
         return "cannot be decided"
