@@ -348,6 +348,9 @@ def get_claim(name: str) -> Claim:
     """
     by_name = claims()
     name = name.replace("-", "_")
+    if name in ledger().statements:
+        cells = ", ".join(ledger().statements[name].cells[:3])
+        raise DomainError(f"{name} is a statement; name one of its cells, such as {cells}")
     if name not in by_name:
         close = suggestion(name, tuple(by_name))
         raise DomainError(f"there is no claim {shown(name)}{close}; `tcpdynamics claims --json` lists them all")

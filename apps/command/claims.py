@@ -101,7 +101,7 @@ def _cells(name: str, summaries: dict[str, Summary]) -> Sequence[str]:
         return ledger.ledger().statements[name].cells
     if name in ledger.claims():
         return [name]
-    drawn = [one.id for one in ledger.claims().values() if one.figure == name]
+    drawn = [one.id for one in ledger.claims().values() if name and one.figure == name]
     if not drawn:
         close = suggestion(name, (*summaries, *ledger.ledger().statements, *ledger.claims()))
         lists = "`tcpdynamics claims leap` lists the statements of a paper"

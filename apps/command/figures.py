@@ -93,6 +93,8 @@ def figures(
             f"--decide takes no {'--set' if settings else '--output'}: a claim is decided by its own scenario; to try "
             "another one, change its file, or give its experiment other readings (docs/claims.md)"
         )
+    if deciding and name is None:
+        raise click.UsageError("--decide needs the name of a claim, such as leap.table1.reno.2_50")
     if check is not None:
         _check(check)
     elif certificate:

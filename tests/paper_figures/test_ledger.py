@@ -96,6 +96,19 @@ def test_the_protocol_stood_before_the_record(paper: str) -> None:
     assert not made or git("merge-base", "--is-ancestor", last, made["commit"]).returncode == 0
 
 
+def test_a_cell_looks_at_the_measure_of_its_case_and_compares_as_it_says(tiny: Whole) -> None:
+    compared = 0
+    for one in (c for c in ledger.claims().values() if c.experiment and c.value in tiny.results[c.experiment]):
+        data = tiny.results[one.experiment][one.value]
+        expected = data.sel(one.case).values
+        if one.compared_with:
+            other = data.sel(one.compared_with).values
+            expected = expected - other if one.form == "difference" else expected / other
+            compared += 1
+        assert np.array_equal(measured(one, tiny.results[one.experiment]).values, expected, equal_nan=True), one.id
+    assert compared > 100
+
+
 def test_a_judge_has_no_number_where_it_lacks_a_measure(tiny: Whole) -> None:
     data, claim = tiny.results["sub_packet.chain"], ledger.get_claim("sub_packet.fig9.agreement")
     assert beside(claim, data) is not None and beside(claim, data.assign(distance=np.nan * data.distance)) is None
