@@ -125,8 +125,8 @@ def rule_in_words(claim: Claim) -> str:
     least = next(n for n in range(2, 1000) if rules.enough(n, claim.runs))
     several = f"the mean of {claim.runs} more runs" if claim.runs > 1 else "one more run"
     return (
-        f"the 95 % interval for {several} reaches {bounds}, with at least {least} runs of ours; with fewer it cannot be "
-        "decided, and where the interval does not reach it, it does not hold"
+        f"the 95 % interval for {several} reaches {bounds}, with at least {least} runs of ours; with fewer it cannot "
+        "be decided, and where the interval does not reach it, it does not hold"
     )
 
 

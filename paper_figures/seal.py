@@ -18,8 +18,8 @@ from .papers import PAPERS
 from .protocol import seal
 
 _ABOUT = (
-    "# Of each paper the commit that fixed its protocol, the one that amended it after results were known, and a digest\n"
-    "# of all that decides (seal.py)\n"
+    "# Of each paper the commit that fixed its protocol, the one that amended it after results were known, and a\n"
+    "# digest of all that decides (seal.py)\n"
 )
 
 

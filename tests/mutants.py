@@ -261,7 +261,8 @@ def main() -> None:
 def sensitivity(known: Mapping[str, Any]) -> dict[str, str]:
     """Statement -> the most that turns: its verdict, that of a cell, a number, or nothing.
 
-    >>> sensitivity({"x": {"notes": {"a": "holds -> does not hold"}}, "y": {"notes": {"a": "", "b": "only a number: b"}}})
+    >>> notes = [{"a": "holds -> does not hold", "b": ""}, {"b": "only a number: b"}]
+    >>> sensitivity({str(i): {"notes": one} for i, one in enumerate(notes)})
     {'a': 'verdict', 'b': 'number'}
     """
     most = dict.fromkeys((name for one in known.values() for name in one["notes"]), 0)

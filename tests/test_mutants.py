@@ -63,6 +63,11 @@ def test_each_of_the_audits_draws_and_mutants_is_answered() -> None:
     assert len({one["entry"] for one in audit["draws"]} & set(first)) == 60
     known = set(ledger.claims()) | set(ledger.ledger().statements)
     assert all(set(one["now"]) <= known and one["answer"] for one in audit["draws"])
+    new = audit["new_draws"]
+    assert Counter(one["entry"].partition(".")[0] for one in new) == dict.fromkeys(ledger.ledger().papers, 12)
+    assert {one["entry"] for one in new} <= set(ledger.claims()) and all(one["why"] for one in new)
+    assert Counter(one["judged"] for one in new) == {"right": 54, "doubtful": 6}
+    assert all(("answer" in one) == (one["judged"] != "right") for one in new)
     assert {one["now"] for one in audit["mutants"]} <= {m.name for m in EVERY} and len(audit["mutants"]) == 8
 
 

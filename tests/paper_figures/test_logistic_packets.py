@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from tcpdynamics.paper_figures import experiments as every
 from tcpdynamics.paper_figures import ledger, registry
 from tcpdynamics.paper_figures.deciding import decide, prediction
 from tcpdynamics.paper_figures.experiments import Experiment
 from tcpdynamics.paper_figures.logistic import experiments as packets
 from tcpdynamics.paper_figures.logistic import values
+from tcpdynamics.validation.ns2 import plan
 from tcpdynamics.validation.packet import simulate
 
 
@@ -158,3 +160,17 @@ def test_a_case_runs() -> None:
     assert decide(ledger.get_claim("logistic.fig1.packets.converges.1_8"), "tiny").verdict == "holds"
     assert decide(ledger.get_claim("logistic.sec32.packets.bound.20"), "tiny").verdict == "does not hold"
     assert decide(ledger.get_claim("logistic.sec31.slow_start"), "tiny").verdict == "holds"
+
+
+def test_a_scenario_on_the_terms_of_ns2() -> None:
+    """What ns-2 lacks is said otherwise: random delays of links, flows that never start, losses by segment."""
+    one = every.get_experiment("logistic.alone")
+    scenario = one.build(("HSTCP",), one.reading_labels(1)[0], "tiny")
+    made = every._for_ns2(scenario)
+    assert [(d.link, d.packet, d.segment) for d in made.drops] == [("sender b->left", 3, None)]
+    assert {link.jitter for link in made.links} == {0.0} and made.flows[1].overhead == scenario.links[0].jitter > 0
+    assert made.flows[0].control == "reno" and made.flows[2] == scenario.flows[2]
+    assert plan(made, 1).flows[1].settings["control"] == "hstcp"
+    star = every.get_experiment("leap.star")
+    plain = star.build(star.case_labels()[0], star.reading_labels(1)[0], "tiny")
+    assert every._for_ns2(plain) == plain

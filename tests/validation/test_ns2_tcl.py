@@ -6,8 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tcpdynamics.paper_figures import experiments
 from tcpdynamics.validation.ns2 import Ns2Error, installed, plan, run_ns2, tcl
-from tcpdynamics.validation.packet import Bottleneck, Drop, Flows, Link, Record, Scenario, ScenarioError
+from tcpdynamics.validation.packet import Bottleneck, Drop, Flows, Link, Record, Scenario, ScenarioError, simulate
 
 PATH = (Link("s", "r1", 1e7, 0.001), Link("r1", "r2", 1e6, 0.01, 10), Link("r2", "d", 1e7, 0.001))
 
@@ -240,3 +241,23 @@ def test_failures_in_one_sentence(monkeypatch, tmp_path):
     with pytest.raises(Ns2Error, match="install the Debian package ns2"):
         run_ns2(single())
     assert not installed()
+
+
+def test_windows_drops_and_epochs_are_those_of_our_engine(ns):
+    """One flow alone, of which ns-2 and we send every packet at the same time, and lose the same ones."""
+    scenario = replace(single(sender="newreno", segments=None), record=Record(sends=True, drops=True, windows=0.05))
+    ours, theirs = simulate(scenario), run_ns2(scenario)
+    assert theirs.group.values.tolist() == [0] and ours.drop_time.size > 0
+    for name in ("drop_flow", "drop_segment", "window_flow", "epoch_share"):
+        assert np.array_equal(theirs[name].values, ours[name].values), name
+    for name in ("drop_time", "window_time", "utilisation"):
+        assert np.allclose(theirs[name].values, ours[name].values, rtol=2e-3, atol=1e-3), name
+    for name in ("window_cwnd", "window_ssthresh"):  # ns-2 prints six digits
+        assert np.allclose(theirs[name].values, ours[name].values, rtol=1e-5), name
+    assert not hasattr(run_ns2(single()), "window_time")
+
+
+def test_ns2_loses_the_third_packet_of_a_flow_whose_slow_start_ends_early(ns):
+    one = experiments.get_experiment("logistic.alone")
+    result = experiments._by_ns2(one.build(("Reno",), one.reading_labels(1)[0], "tiny"), 1)
+    assert (int(result.drop_flow[0]), int(result.drop_segment[0])) == (1, 3) and result.base_rtt[1] > 0.1
