@@ -52,7 +52,7 @@ def claims(names: tuple[str, ...], as_json: bool) -> None:
         click.echo("\n".join(_overview(summaries)))
 
 
-def _wrapped(text: str, first: str = "", rest: str | None = None) -> list[str]:
+def wrapped(text: str, first: str = "", rest: str | None = None) -> list[str]:
     """A text in lines of the terminal's width, behind `first` and then behind `rest`; a name stays in one piece."""
     return textwrap.wrap(
         text, min(WIDEST, shutil.get_terminal_size().columns), initial_indent=first,
@@ -66,14 +66,14 @@ def _overview(summaries: dict[str, Summary]) -> list[str]:
 
     lines = []
     for name, summary in summaries.items():
-        lines += _wrapped(f"{name}: {summary.paper.says}", rest="  ")
-        lines += _wrapped(summary.marks_in_words, "  ")
+        lines += wrapped(f"{name}: {summary.paper.says}", rest="  ")
+        lines += wrapped(summary.marks_in_words, "  ")
         for one in summary.outcomes:
             if one.statement.weight == "central":
-                lines += _wrapped(one.statement.says, f"  {SHORT.get(one.verdict, '?'):6}", " " * 8)
+                lines += wrapped(one.statement.says, f"  {SHORT.get(one.verdict, '?'):6}", " " * 8)
     verdicts = {one.verdict for summary in summaries.values() for one in summary.outcomes}
     legend = f"if: under some readings; no: under none; open: undecided{'; ?: not decided yet' * ('' in verdicts)}. "
-    return lines + _wrapped(f"{legend}{MARKS}")
+    return lines + wrapped(f"{legend}{MARKS}")
 
 
 def _page(name: str, summaries: dict[str, Summary]) -> list[str]:
@@ -114,16 +114,16 @@ def _paper(summary: Summary) -> list[str]:
     from tcpdynamics.paper_figures.ledger import WEIGHTS
     from tcpdynamics.paper_figures.statements import NOT_YET
 
-    lines = _wrapped(summary.paper.cite) + _wrapped(f"It says: {summary.paper.says}")
-    lines += _wrapped(f"Marks: {summary.marks_in_words}.")
+    lines = wrapped(summary.paper.cite) + wrapped(f"It says: {summary.paper.says}")
+    lines += wrapped(f"Marks: {summary.marks_in_words}.")
     if summary.marks_in_words != NOT_YET:
-        lines += _wrapped(f"Statements that hold under one joint reading: {summary.readings_in_words}.")
+        lines += wrapped(f"Statements that hold under one joint reading: {summary.readings_in_words}.")
     for weight in WEIGHTS:
         lines += ["", weight]
         for one in (one for one in summary.in_order if one.statement.weight == weight):
-            lines += _wrapped(f"{one.statement.id}: {one.statement.says}", f"  {one.verdict or NOT_YET:22}", " " * 24)
+            lines += wrapped(f"{one.statement.id}: {one.statement.says}", f"  {one.verdict or NOT_YET:22}", " " * 24)
             if one.condition:
-                lines += _wrapped(one.condition, " " * 24)
+                lines += wrapped(one.condition, " " * 24)
     return lines
 
 
@@ -135,7 +135,7 @@ def _statement(came: Outcome) -> list[str]:
 
     one = came.statement
     row_of = ledger_rows.statement(came, ledger.recorded()["rows"])
-    lines = _wrapped(f"{one.id}: {one.says}", rest="  ")
+    lines = wrapped(f"{one.id}: {one.says}", rest="  ")
     words = {
         "verdict": (came.verdict or ledger_rows.NOT_YET) + (f": {came.condition}" if came.condition else ""),
         "weight": f"{one.weight} {one.kind}", "not printed": one.missing, "reason": row_of["reason"],
@@ -143,18 +143,18 @@ def _statement(came: Outcome) -> list[str]:
     }  # fmt: skip
     for word, text in words.items():
         if text:
-            lines += _wrapped(text, f"  {word:12}", " " * 14)
+            lines += wrapped(text, f"  {word:12}", " " * 14)
     if len(came.readings) > 1:
         lines += ["", "joint readings"]
         for name, verdict in came.readings:
-            lines += _wrapped(name, f"  {verdict:22}", " " * 24)
+            lines += wrapped(name, f"  {verdict:22}", " " * 24)
     lines += ["", "cells"]
     recorded = ledger.recorded()["rows"]
     for cell in one.cells:
         row = ledger_rows.row(ledger.get_claim(cell), recorded.get(cell))
         numbers = [row[key] for key in ("packets", "model") if row[key] != ledger_rows.NONE][:1]
-        lines += _wrapped(f"{cell}: {row['quantity']}", f"  {row['verdict']:22}", " " * 24)
-        lines += _wrapped("; ".join([f"published {row['published']}", *(f"here {x}" for x in numbers)]), " " * 24)
+        lines += wrapped(f"{cell}: {row['quantity']}", f"  {row['verdict']:22}", " " * 24)
+        lines += wrapped("; ".join([f"published {row['published']}", *(f"here {x}" for x in numbers)]), " " * 24)
     return lines
 
 
@@ -198,8 +198,8 @@ def lines_of(row: dict[str, Any]) -> list[str]:
     lines = [row["id"]]
     for word, text in texts.items():
         if text and text != "\N{EM DASH}":
-            lines += _wrapped(text, f"  {word:12}", " " * 14)
+            lines += wrapped(text, f"  {word:12}", " " * 14)
     for one in row["each_reading"]:
         first = f"    {one['value']:>10}  {one['verdict']:22} "
-        lines += _wrapped(one["reading"], first, " " * len(first))
+        lines += wrapped(one["reading"], first, " " * len(first))
     return lines

@@ -207,7 +207,7 @@ def _decide(name: str, quick: bool, as_json: bool) -> None:
     from tcpdynamics.paper_figures import deciding, ledger, protocol
 
     from .. import ledger_rows
-    from .claims import lines_of
+    from .claims import lines_of, wrapped
 
     claim = ledger.get_claim(name)
     for sentence in protocol.changed():
@@ -218,7 +218,7 @@ def _decide(name: str, quick: bool, as_json: bool) -> None:
         click.echo(json.dumps({"claim": claim.id, **came}))
         return
     click.echo("\n".join(lines_of(ledger_rows.row(claim, came))))
-    click.echo(ledger_rows.how_decided(claim, came))
+    click.echo("\n".join(wrapped(ledger_rows.how_decided(claim, came), rest="  ")))
 
 
 def _certify(output: Path | None, force: bool) -> None:

@@ -51,3 +51,22 @@ def test_no_line_of_the_command_is_wider_than_the_terminal(answer: Any, monkeypa
     for names in ("leap", "mtcp", "leap.table1", "sub_packet.active", "logistic.fig5.constant.30"):
         overview += answer("claims", names).splitlines()
     assert max(map(len, overview)) <= columns
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["claims", ""], "there is no paper, statement, figure or claim ''"),
+        (["figures", "--decide"], "--decide needs the name of a claim"),
+        (["figures", "leap.table1", "--decide"], "leap.table1 is a statement; name one of its cells"),
+    ],
+)
+def test_names_that_decide_nothing_are_refused_in_a_sentence(refused: Any, words: list[str], sentence: str) -> None:
+    assert sentence in refused(*words)
+
+
+def test_decide_says_which_reading_it_used_within_the_width(answer: Any, monkeypatch: Any) -> None:
+    monkeypatch.setenv("COLUMNS", "70")
+    lines = answer("figures", "leap.sec4.right.3_50", "--decide").splitlines()
+    assert "1 reading (nodes alike, limited transmit with" in " ".join(line.strip() for line in lines)
+    assert max(map(len, lines)) <= 70
