@@ -45,8 +45,8 @@ def row(claim: Claim, decision: Mapping[str, Any] | None) -> dict[str, Any]:
         "published": claim.published_text,
         "model": in_words(came.get("model"), spread=by_model),
         "packets": in_words(came.get("packets")),
-        "ns2": in_words(came.get("ns2")),
-        "linux": in_words(came.get("linux")),
+        "ns2": in_words(came.get("ns2")) + _beside_first(came, "ns2"),
+        "linux": in_words(came.get("linux")) + _beside_first(came, "linux"),
         "verdict": verdict,
         "readings": readings_in_words(came),
         "shown": str(came.get("shown", "")),
@@ -65,6 +65,15 @@ def row(claim: Claim, decision: Mapping[str, Any] | None) -> dict[str, Any]:
         "note": claim.note,
         "setting": str(came.get("setting", "")),
     }
+
+
+def _beside_first(came: Mapping[str, Any], judge: str) -> str:
+    """Where our number on show is not of the first reading, as a judge's is: that, and ours there."""
+    several = came.get("readings") or [("", "", None)]
+    first, _, mean = several[0]
+    if not came.get(judge) or came.get("shown") in ("", first) or mean is None:
+        return ""
+    return f"; first reading, ours there {mean:.4g}"
 
 
 def in_words(interval: Mapping[str, Any] | None, spread: bool = False) -> str:
@@ -171,8 +180,13 @@ def how_decided(claim: Claim, decision: Mapping[str, Any]) -> str:
         return f"{came['setting']} setting, {readings}, {runs} replications"
 
     recorded = ledger.recorded()["rows"].get(claim.id)
-    beside = f"; the record: {words(recorded)}, {recorded['verdict']}" if recorded else "; the record has none"
-    return f"decided now: {words(decision)}{beside}"
+    beside = "the record has none"
+    if recorded:
+        beside = f"the record: {words(recorded)}, {in_words(recorded['packets'])}, {recorded['verdict']}"
+    runs = (decision.get("packets") or {}).get("n", 0)
+    few = claim.rule == rules.RUN and not rules.enough(runs, claim.runs)
+    hint = f" {runs} runs are too few for this rule; `{claim.command} --full` makes more." if few else ""
+    return f"decided now: {words(decision)}; {beside}.{hint}"
 
 
 def tables(record: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:

@@ -16,7 +16,7 @@ from tcpdynamics.errors import DomainError, shown
 from tcpdynamics.json_values import finite
 
 from . import rules
-from .experiments import get_experiment, partly, run
+from .experiments import SETTINGS, get_experiment, partly, run
 from .findings import Answer
 from .ledger import MODEL, Claim, claims
 from .papers import get_finding
@@ -147,6 +147,8 @@ def decide(
     >>> decide(get_claim("sub_packet.eq8.idle_time")).verdict
     'holds'
     """
+    if setting not in SETTINGS:
+        raise DomainError(f"setting must be one of {', '.join(SETTINGS)}, got {setting!r:.40}")
     answer = solved(claim.finding) if claim.finding else None
     if claim.decided_by == MODEL:
         assert answer is not None
@@ -259,10 +261,14 @@ def beside(claim: Claim, data: xr.Dataset | None) -> Interval | None:
     data = data.drop_vars([name for name in data.data_vars if not data[name].notnull().any()])
     try:
         with np.errstate(all="ignore"):
-            interval = rules.interval(measured(claim, data).isel(reading=0).values.tolist())
+            # A least or a sum over cases takes no notice of those that the judge lacks: then it changes with them.
+            values, *others = (
+                measured(claim, one).isel(reading=0).values for one in (data, data.fillna(1e9), data.fillna(-1e9))
+            )
     except (ValueError, KeyError, AttributeError, DomainError):  # cases or measures that the judge lacks
         return None
-    return interval if interval.known else None
+    interval = rules.interval(values.tolist())
+    return interval if interval.known and all(np.array_equal(values, other) for other in others) else None
 
 
 def _by_model(claim: Claim, answer: Answer, setting: str) -> Decision:

@@ -306,7 +306,7 @@ def _for_ns2(scenario: Scenario) -> Scenario:
         source = sources[drop.flow] if drop.segment is not None and drop.transmission == 1 else None
         own = [link.name for link in scenario.links if link.source == source and sources.count(source) == 1]
         drops.append(replace(drop, segment=None, link=own[0], packet=drop.segment) if len(own) == 1 else drop)
-    form = {"ns2": 1.0}
+    form: dict[str, bool | float | str] = {"ns2": 1.0}
     links = tuple(
         replace(link, jitter=0.0, queue_parameters=link.queue_parameters | (form if link.queue == "red" else {}))
         for link in scenario.links

@@ -15,6 +15,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 from tcpdynamics.errors import DomainError, shown, suggestion
@@ -239,7 +240,17 @@ def ledger() -> Ledger:
 
 
 def _table(name: str) -> dict[str, Any]:
-    return tomllib.loads(resources.files(__package__).joinpath(name).read_text(encoding="utf-8"))
+    return read_table(Path(str(resources.files(__package__).joinpath(name))))
+
+
+def read_table(path: Path) -> dict[str, Any]:
+    """A TOML file. Raises LedgerError, which names the file, where it is none."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise LedgerError(
+            f"{path.parent.name}/{path.name} is not TOML: {error}; mend it, or take it from git"
+        ) from error
 
 
 def read_ledger(tables: Mapping[str, Mapping[str, Any]], fixed: Mapping[str, Mapping[str, str]]) -> Ledger:
@@ -407,5 +418,8 @@ def record(paper: str) -> dict[str, Any]:
     path = resources.files(__package__).joinpath(paper, "recorded.json")
     table: dict[str, Any] = {"made": {}, "rows": {}}
     if path.is_file():
-        table = json.loads(path.read_text(encoding="utf-8"))
+        try:
+            table = json.loads(path.read_text(encoding="utf-8"))
+        except json.JSONDecodeError as error:
+            raise LedgerError(f"{paper}/recorded.json is not JSON: {error}; take it from git") from error
     return table

@@ -67,7 +67,7 @@ def facts(paper: str) -> dict[str, Any]:
 
 
 def _experiment(one: Experiment) -> list[Any]:
-    scenario = tomllib.loads(one.path.read_text(encoding="utf-8"))
+    scenario = book.read_table(one.path)
     settings = [vars(one.setting(name)) for name in SETTINGS]
     return [
         scenario, one.cases, one.readings, one.applies, one.one_at_a_time, sorted(one.measures), settings, one.seed,
@@ -107,7 +107,8 @@ def changed() -> list[str]:
         if seal(paper) != fixed["sealed"]:
             out.append(
                 f"{paper}: claims, experiments or rules are other ones than those that commit "
-                f"{fixed.get('amended', fixed['committed'])} fixed; verdicts below are not the ledger's"
+                f"{fixed.get('amended', fixed['committed'])} fixed: the record was made with those, and "
+                "what is decided now is not the ledger's"
             )
         elif record["rows"] and record["made"]["protocol"] != {paper: fixed["sealed"]}:
             out.append(f"{paper}: recorded.json was made by another protocol than this one")

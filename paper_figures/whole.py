@@ -20,7 +20,7 @@ import xarray as xr
 from tcpdynamics import __version__
 
 from . import ledger as book
-from .deciding import Decision, decide, solve_aside, solved, undecided, wanted_cases
+from .deciding import Decision, _calibrating, decide, solve_aside, solved, undecided, wanted_cases
 from .experiments import JUDGES, get_experiment, run, run_on
 from .ledger import Claim
 from .papers import PAPERS
@@ -140,6 +140,17 @@ def _kept(
     """Run an experiment, with a store of its own."""
     store = store_of(stores, name, setting, engine)
     return run(name, setting, engine=engine, store=store, executor=executor, progress=progress).load()
+
+
+def run_until_decided(claims: Sequence[Claim], setting: str) -> xr.Dataset:
+    """Runs of what some claims of one experiment need, as the record has them: until they are decided, or to the limit.
+
+    >>> run_until_decided([book.get_claim("leap.sec4.caused.sack")], "tiny").sizes["replication"]
+    2
+    """
+    needed = [*claims, *(other for claim in claims for other in _calibrating(claim))]
+    data = run(claims[0].experiment, setting, cases=wanted_cases(*needed)).load()
+    return _until_decided(claims, data, setting, None, None)
 
 
 def _until_decided(

@@ -190,7 +190,7 @@ def lines_of(row: dict[str, Any]) -> list[str]:
     texts = {
         "where": row["place"], "quantity": row["quantity"], "published": row["published"], "model": row["model"],
         "packets": row["packets"], "reading": row["shown"], "ns-2": row["ns2"], "Linux": row["linux"],
-        "rule": row["rule"],
+        "rule": row["rule"], "note": row["note"],
         "decided by": row["experiment"] + (f", {row['setting']} setting" if row["setting"] else ""),
         "case": row["case"], "scenario": row["scenario"], "ours": row["finding"],
         "verdict": row["verdict"] + (f" ({row['readings']})" if row["readings"] else ""), "again": row["command"],

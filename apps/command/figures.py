@@ -205,6 +205,7 @@ def _all(output: Path | None, quick: bool, judges: tuple[str, ...], processes: i
 
 def _decide(name: str, quick: bool, as_json: bool) -> None:
     from tcpdynamics.paper_figures import deciding, ledger, protocol
+    from tcpdynamics.paper_figures.whole import run_until_decided
 
     from .. import ledger_rows
     from .claims import lines_of, wrapped
@@ -213,7 +214,9 @@ def _decide(name: str, quick: bool, as_json: bool) -> None:
     for sentence in protocol.changed():
         click.echo(f"Warning: {sentence}", err=True)
     with working(f"deciding {claim.id}"):
-        came = deciding.decide(claim, "quick" if quick else "full").document()
+        setting = "quick" if quick else "full"
+        data = run_until_decided([claim], setting) if claim.decided_by != ledger.MODEL else None
+        came = deciding.decide(claim, setting, data=data).document()
     if as_json:
         click.echo(json.dumps({"claim": claim.id, **came}))
         return

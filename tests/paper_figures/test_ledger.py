@@ -114,6 +114,20 @@ def test_a_judge_has_no_number_where_it_lacks_a_measure(tiny: Whole) -> None:
     assert beside(claim, data) is not None and beside(claim, data.assign(distance=np.nan * data.distance)) is None
 
 
+def test_a_judge_without_a_case_has_no_least_of_several(tiny: Whole) -> None:
+    data, claim = tiny.results["t_refwa.one_link"], ledger.get_claim("t_refwa.fig2.greedy.oc3")
+    assert beside(claim, data) is not None and beside(claim, data.where(data.protocol != "Westwood")) is None
+
+
+def test_a_slip_in_a_file_is_one_sentence_that_names_it(tmp_path: Path) -> None:
+    path = tmp_path / "star.toml"
+    path.write_text("buffer = \n")
+    with pytest.raises(ledger.LedgerError, match=r"star\.toml is not TOML: .*take it from git"):
+        ledger.read_table(path)
+    with pytest.raises(ValueError, match="setting must be one of tiny, quick, full, got 'fast'"):
+        decide(ledger.get_claim("sub_packet.eq8.idle_time"), "fast")
+
+
 def test_what_changed_since_the_first_protocol_is_amended() -> None:
     known = {*ledger.claims(), *ledger.ledger().statements, *experiments(), *protocol.first_record()}
     for one in protocol.amendments():

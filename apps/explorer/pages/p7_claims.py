@@ -20,7 +20,7 @@ PAGE = Page(
     notes=(
         "A statement of a paper has cells: numbers and inequalities, each with the rule that decides it. What a paper "
         "leaves open has readings: holds with conditions means that all cells hold under some of them and not under "
-        "others. Cannot be decided: intervals that reach both sides.",
+        "others. Cannot be decided: intervals that reach both sides, or readings that lie on both or decide nothing.",
         MARKS,
         HISTORY,
     ),
