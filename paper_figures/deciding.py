@@ -261,7 +261,7 @@ def beside(claim: Claim, data: xr.Dataset | None) -> Interval | None:
     data = data.drop_vars([name for name in data.data_vars if not data[name].notnull().any()])
     try:
         with np.errstate(all="ignore"):
-            # A least or a sum over cases takes no notice of those that the judge lacks: then it changes with them.
+            # A minimum or a sum over cases leaves out those that the judge lacks: it changes with what stands for them.
             values, *others = (
                 measured(claim, one).isel(reading=0).values for one in (data, data.fillna(1e9), data.fillna(-1e9))
             )

@@ -275,7 +275,7 @@ def _run(engine: str, scenario: Scenario, seed: int) -> xr.Dataset | None:
 
 
 def _by_ns2(scenario: Scenario, seed: int) -> xr.Dataset:
-    """A run in ns-2, with what our engine alone knows of the scenario: round trips, and the epochs that follow them."""
+    """A run in ns-2, with what our engine computes of the scenario: round trips, and the epochs that follow them."""
     from tcpdynamics.validation.ns2 import run_ns2
     from tcpdynamics.validation.packet.epochs import base_rtts
     from tcpdynamics.validation.packet.setup import build

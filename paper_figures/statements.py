@@ -143,7 +143,7 @@ def _on_both_sides(name: str, rows: Rows) -> bool:
 
 
 def _condition(joint: Sequence[tuple[Labels, str]]) -> str:
-    """Where a statement holds, or where alone it does not: labels of up to three axes that tell these readings apart.
+    """Where a statement holds, or where alone it does not: labels of up to three axes that separate these readings.
 
     Where none do, how many readings hold, and labels of up to two axes with which all hold, or none.
     """

@@ -259,13 +259,13 @@ def main() -> None:
 
 
 def sensitivity(known: Mapping[str, Any]) -> dict[str, str]:
-    """Statement -> the most that turns: its verdict, that of a cell, a number, or nothing.
+    """Statement -> the most that turns: its verdict, that of a cell, a number, or nothing (insensitive).
 
     >>> notes = [{"a": "holds -> does not hold", "b": ""}, {"b": "only a number: b"}]
-    >>> sensitivity({str(i): {"notes": one} for i, one in enumerate(notes)})
-    {'a': 'verdict', 'b': 'number'}
+    >>> list(sensitivity({str(i): {"notes": one} for i, one in enumerate(notes)}).values())
+    ['verdict', 'number', 'nothing']
     """
-    most = dict.fromkeys((name for one in known.values() for name in one["notes"]), 0)
+    most = dict.fromkeys((*insensitive(), *(name for one in known.values() for name in one["notes"])), 0)
     for name, note in (pair for one in known.values() for pair in one["notes"].items()):
         rank = 3 if is_turned(note) else 2 * note.startswith(CELL) + note.startswith(MOVED)
         most[name] = max(most[name], rank)

@@ -114,7 +114,7 @@ def test_a_judge_has_no_number_where_it_lacks_a_measure(tiny: Whole) -> None:
     assert beside(claim, data) is not None and beside(claim, data.assign(distance=np.nan * data.distance)) is None
 
 
-def test_a_judge_without_a_case_has_no_least_of_several(tiny: Whole) -> None:
+def test_a_judge_without_a_case_has_no_minimum_of_several(tiny: Whole) -> None:
     data, claim = tiny.results["t_refwa.one_link"], ledger.get_claim("t_refwa.fig2.greedy.oc3")
     assert beside(claim, data) is not None and beside(claim, data.where(data.protocol != "Westwood")) is None
 

@@ -182,7 +182,7 @@ def test_the_docs_count_cells_and_those_of_ns2_as_the_record_has_them() -> None:
     assert f"{by_paper.total()} cells ({listed})" in text
 
 
-def test_the_docs_tell_in_how_many_cells_ns2_agrees_with_the_first_reading() -> None:
+def test_the_docs_count_the_cells_in_which_ns2_agrees_with_the_first_reading() -> None:
     """Where the number on show is of another reading, by the mean of the first, which ns-2's interval holds or not."""
     text = (ROOT / "docs" / "claims.md").read_text(encoding="utf-8")
     apart = []
