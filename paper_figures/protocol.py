@@ -11,7 +11,7 @@ import functools
 import hashlib
 import json
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
@@ -37,27 +37,32 @@ SEALED = {
 
 
 @functools.cache
-def seal(paper: str) -> str:
-    """A digest of all that decides the claims of a paper, whatever its order in the files.
+def seal(paper: str, without: Collection[str] = ()) -> str:
+    """A digest of all that decides the claims of a paper, whatever its order in the files; `without` some of them.
 
     >>> len(seal("leap"))
     64
     """
-    text = json.dumps(facts(paper), default=_plain, sort_keys=True)
+    text = json.dumps(facts(paper, without), default=_plain, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def facts(paper: str) -> dict[str, Any]:
-    """All that is sealed of a paper, by kind and name."""
+def facts(paper: str, without: Collection[str] = ()) -> dict[str, Any]:
+    """All that is sealed of a paper, by kind and name; `without` some claims, and what is there for them only."""
     ledger = book.ledger()
+    claims = {name: one for name, one in book.claims(paper).items() if name not in without}
+    gone = {book.get_claim(name).experiment for name in without} - {one.experiment for one in claims.values()}
+    statements = {name: (one, sorted(set(one.cells) - set(without))) for name, one in ledger.statements.items()}
     return {
-        "claims": {name: one.deciding() for name, one in book.claims(paper).items()},
+        "claims": {name: one.deciding() for name, one in claims.items()},
         "statements": {
-            name: [one.says, one.weight, one.kind, sorted(one.cells)]
-            for name, one in ledger.statements.items()
-            if one.paper == paper
+            name: [one.says, one.weight, one.kind, cells]
+            for name, (one, cells) in statements.items()
+            if one.paper == paper and cells
         },
-        "experiments": {name: _experiment(one) for name, one in experiments().items() if one.paper == paper},
+        "experiments": {
+            name: _experiment(one) for name, one in experiments().items() if one.paper == paper and name not in gone
+        },
         "constants": [rules.ERRORS, rules.WIDER, COUNTED],
         "code": {
             name: _code(resources.files(__package__).joinpath(f"{name}.py").read_text("utf-8"), functions)

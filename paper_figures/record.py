@@ -1,9 +1,11 @@
 """Make the record: decide the claims of papers at the full setting, and write the `recorded.json` of each.
 
-    python -m tcpdynamics.paper_figures.record [--ns2] STORES [PAPER ...]
+    python -m tcpdynamics.paper_figures.record [--added | --ns2] STORES [PAPER ...]
 
 It takes hours. What has run is kept in the folder STORES; killed, the same command goes on there. It needs a commit
-without changes beside it, later than the one that fixed the paper's protocol. With --ns2 it fills the column of ns-2 in
+without changes beside it, later than the one that fixed the paper's protocol. With --added it decides the claims that
+the record lacks and keeps the others, which it does where the protocol is the recorded one but for what is new; that
+the code still has the recorded numbers is what the tests compare. With --ns2 it fills the column of ns-2 in
 what is recorded, an experiment at a time: runs of the first reading, which decide nothing.
 """
 
@@ -12,7 +14,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import asdict
 from functools import partial
@@ -31,15 +33,14 @@ from .whole import commit, decide_all, made, store_of
 
 def main(*words: str) -> None:
     """Run the papers, all of them where none is named."""
-    by_ns2 = "--ns2" in words
-    stores, *papers = [word for word in words if word != "--ns2"] or [""]
+    stores, *papers = [word for word in words if word not in _WAYS] or [""]
     if not stores:
         sys.exit("record: STORES is missing; give a folder")
     if unknown := [paper for paper in papers if paper not in PAPERS]:
         sys.exit(f"record: PAPER must be one of {', '.join(PAPERS)}, got {unknown[0]!r}")
     if not commit() or commit().endswith("+"):
         sys.exit("record: files differ from the commit, or there is none; commit first")
-    make: Callable[[str, Path, Executor], Iterable[dict[str, Any]]] = _with_ns2 if by_ns2 else _decided
+    make = next((way for word, way in _WAYS.items() if word in words), _decided)
     for paper in papers or PAPERS:
         if seal(paper) != ledger().fixed[paper]["sealed"]:
             sys.exit(f"record: the protocol of {paper} is not sealed (python -m tcpdynamics.paper_figures.seal)")
@@ -51,6 +52,26 @@ def main(*words: str) -> None:
 
 def _decided(paper: str, stores: Path, executor: Executor) -> Iterable[dict[str, Any]]:
     yield decide_all("full", [paper], stores=stores, executor=executor, progress=_say).document()
+
+
+def _with_added(paper: str, stores: Path, executor: Executor) -> Iterable[dict[str, Any]]:
+    """What is recorded, with the claims that it lacks; `added` of what made it says when and by which commit."""
+    document = record(paper)
+    rows, before = document["rows"], document["made"]
+    new = tuple(name for name in claims(paper) if name not in rows)
+    if not new or set(rows) - set(claims(paper)):
+        sys.exit(f"record: --added is for claims that {paper}'s record lacks, where it has all others")
+    if before["protocol"] != {paper: seal(paper, new)}:
+        sys.exit(f"record: more than new claims changed since {paper} was recorded; record it without --added")
+    done = decide_all("full", [paper], only=new, stores=stores, executor=executor, progress=_say).document()
+    rows |= done["rows"]
+    made = before | {
+        "protocol": done["made"]["protocol"],
+        "probes": before["probes"] | done["made"]["probes"],
+        "added": [*before.get("added", ()), {k: done["made"][k] for k in _MADE} | {"claims": new}],
+        "digest": digest(rows),
+    }
+    yield {"made": made, "rows": {name: rows[name] for name in claims(paper)}}
 
 
 def _with_ns2(paper: str, stores: Path, executor: Executor) -> Iterable[dict[str, Any]]:
@@ -70,6 +91,13 @@ def _with_ns2(paper: str, stores: Path, executor: Executor) -> Iterable[dict[str
         how = made("full", 0.0, [paper])
         known[name] = {key: how[key] for key in ("date", "commit")} | {"fingerprint": fingerprint}
         yield document | {"made": document["made"] | {"digest": digest(document["rows"])}}
+
+
+#: What is said of claims that were added.
+_MADE = ("date", "commit", "seconds", "machine", "libraries")
+_WAYS: Mapping[str, Callable[[str, Path, Executor], Iterable[dict[str, Any]]]] = {
+    "--added": _with_added, "--ns2": _with_ns2,
+}  # fmt: skip
 
 
 def _say(name: str, share: float) -> None:

@@ -8,7 +8,7 @@ import os
 import platform
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib import metadata
@@ -52,6 +52,7 @@ def decide_all(
     setting: str = "quick",
     papers: Iterable[str] = (),
     *,
+    only: Container[str] | None = None,
     stores: Path | None = None,
     judges: Sequence[str] = (),
     executor: Executor | None = None,
@@ -63,6 +64,7 @@ def decide_all(
     ----------
     setting : "tiny", "quick" or "full"
     papers : names, optional
+    only : claims to decide, by id, optional
     stores : folder, optional
         Each experiment has a store in it, and a run that was killed goes on where it was.
     judges : sequence of "ns2", "linux"
@@ -88,6 +90,7 @@ def decide_all(
     for paper in chosen:
         book.claims(paper)
     claims = {n: c for n, c in book.claims().items() if not chosen or c.paper in chosen}
+    claims = {n: c for n, c in claims.items() if only is None or n in only}
     names = list(dict.fromkeys(c.experiment for c in claims.values() if c.experiment))
     judged = [n for n in names if get_experiment(n).judge_replications]
     rounds = [(name, "packets") for name in names] + [(name, judge) for judge in judges for name in judged]

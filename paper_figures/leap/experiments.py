@@ -50,6 +50,20 @@ STAR = Experiment(
     judge_replications=2,
 )  # fmt: skip
 
+#: Section 5.1, at the transition and at the greatest density.
+LEAPS = Experiment(
+    "leap.leaps",
+    "LEAP in the star of leap.star: which acknowledgement comes first after a leap (section 5.1)",
+    "star.toml",
+    {"density": {d: {**SENDERS["LEAP"], "flows.0.arrival_rate": float(d)} for d in ("2.50", "3.50")}},
+    {"early": m.early},
+    readings=OPEN_IN_STAR,
+    one_at_a_time=True,
+    tiny=Setting(2, changes=SHORT),
+    quick=Setting(3),
+    full=Setting(3, 0, limit=12),
+)
+
 #: Links that lose no acknowledgement: all sizes and rates a thousandfold but those of acknowledgements, and buffers of
 #: 100 segments in bytes. Acknowledgements wait as before, and take no room.
 _ROOMY = {"target": "hub", "rate": "500Mbit/s", "delay": "50ms", "buffer_bytes": 57_600_000}
@@ -119,4 +133,4 @@ SHARED = Experiment(
     judge_replications=3,
 )
 
-EXPERIMENTS = (STAR, TRACED, SHARED)
+EXPERIMENTS = (STAR, LEAPS, TRACED, SHARED)

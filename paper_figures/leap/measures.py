@@ -60,6 +60,12 @@ def leaps_right(result: xr.Dataset) -> float:
     return float(result.leaps_right.sum() / result.leaps.sum()) if "leaps" in result else float("nan")
 
 
+def early(result: xr.Dataset) -> float:
+    """Share of leaps after which the first acknowledgement was of a segment that had been sent before."""
+    leaps = float(result.leaps.sum())
+    return float(result.leaps_early.sum()) / leaps if leaps else float("nan")
+
+
 def plain(result: xr.Dataset) -> float:
     """Mean goodput of a flow of the first group [packets], which is without LEAP unless all leap."""
     return float(result.goodput.values[result.group.values == 0].mean())

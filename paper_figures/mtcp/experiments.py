@@ -127,6 +127,23 @@ OUTAGE = Experiment(
     full=Setting(20, 0, limit=40),
 )
 
+#: M/TCP's rules over the route that Reno takes.
+ALONE = "M/TCP, one route"
+
+#: Section 1: what M/TCP sends to a peer without it, if it keeps its own rules.
+ONE_ROUTE = Experiment(
+    "mtcp.one_route",
+    "the same transfer, 5 % of the ACKs lost, over route #0 alone, by M/TCP's rules and by Reno",
+    "course.toml",
+    {"sender": {RENO: SENDERS[RENO], ALONE: {"flows.0.routes": [["s", "a1", "a2", "d"]], **_ALONE}}},
+    {"throughput": throughput},
+    readings=READINGS,
+    applies={axis: {"sender": (ALONE,)} for axis in OF_MTCP},
+    tiny=Setting(3),
+    quick=Setting(10, 6),
+    full=Setting(20, 0, limit=40),
+)
+
 #: One-way times [ms] of two routes there, and back.
 UNLIKE, ALIKE, SYMMETRIC = ((20, 60), (70, 40)), ((50, 50), (50, 50)), ((20, 60), (20, 60))
 
@@ -182,4 +199,4 @@ FRIENDLY = Experiment(
     full=Setting(10, 0, limit=40),
 )
 
-EXPERIMENTS: tuple[Experiment, ...] = (TABLE4, COURSE, OUTAGE, ESTIMATOR, FRIENDLY)
+EXPERIMENTS: tuple[Experiment, ...] = (TABLE4, COURSE, OUTAGE, ONE_ROUTE, ESTIMATOR, FRIENDLY)

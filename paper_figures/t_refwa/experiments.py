@@ -189,40 +189,49 @@ def _over_red(name: str) -> dict[str, Any]:
 
 
 _RED = {"links.1.queue": "red"}
-#: Section IV, Fig. 3.
-OVER_RED = Experiment(
-    "t_refwa.over_red",
-    "the same with RED, but for T-REFWA, on OC3 (Fig. 3), T3 and OC12",
-    "one_link.toml",
-    {
-        "link": {name: _over_red(name) for name in ("OC3", "T3", "OC12")},
-        "protocol": {
-            **{name: {**PROTOCOLS[name], **_RED} for name in ("Reno", "NewReno", "Westwood")},
-            OVER_DROP_TAIL: {**PROTOCOLS[T_REFWA], "links.1.queue_parameters": {}},
+
+
+def _with_red(name: str, about: str, *links: str) -> Experiment:
+    """Section IV, Fig. 3, on some links."""
+    return Experiment(
+        name,
+        about,
+        "one_link.toml",
+        {
+            "link": {link: _over_red(link) for link in links},
+            "protocol": {
+                **{one: {**PROTOCOLS[one], **_RED} for one in ("Reno", "NewReno", "Westwood")},
+                OVER_DROP_TAIL: {**PROTOCOLS[T_REFWA], "links.1.queue_parameters": {}},
+            },
         },
-    },
-    {
-        "fairness": fairness,
-        "utilisation": utilisation,
-        "greatest_step": greatest_step,
-        "first_over_last": first_over_last,
-        **OF_GROUPS,
-    },
-    readings={
-        **_senders(8),
-        "RED thresholds": {
-            QUARTERS: {},
-            OF_NS2: {"links.1.queue_parameters": {"min_threshold": 5, "max_threshold": 15}},
+        {
+            "fairness": fairness,
+            "utilisation": utilisation,
+            "greatest_step": greatest_step,
+            "first_over_last": first_over_last,
+            **OF_GROUPS,
         },
-        **_westwood(8),
-        **_router(1),
-    },
-    applies={**_applies(OVER_DROP_TAIL), "RED thresholds": {"protocol": ("Reno", "NewReno", "Westwood")}},
-    one_at_a_time=True,
-    tiny=Setting(2, scale=0.02),
-    quick=Setting(4, 2, scale=0.3),
-    full=Setting(5, 0, limit=20),
+        readings={
+            **_senders(8),
+            "RED thresholds": {
+                QUARTERS: {},
+                OF_NS2: {"links.1.queue_parameters": {"min_threshold": 5, "max_threshold": 15}},
+            },
+            **_westwood(8),
+            **_router(1),
+        },
+        applies={**_applies(OVER_DROP_TAIL), "RED thresholds": {"protocol": ("Reno", "NewReno", "Westwood")}},
+        one_at_a_time=True,
+        tiny=Setting(2, scale=0.02),
+        quick=Setting(4, 2, scale=0.3),
+        full=Setting(5, 0, limit=20),
+    )
+
+
+OVER_RED = _with_red(
+    "t_refwa.over_red", "the same with RED, but for T-REFWA, on OC3 (Fig. 3), T3 and OC12", "OC3", "T3", "OC12"
 )
+RED_ON_OC48 = _with_red("t_refwa.red_on_oc48", "the same on OC48 (section IV, on Fig. 3)", "OC48")
 
 
 def _scenario(result: xr.Dataset) -> dict[str, Any]:
@@ -417,4 +426,4 @@ TWO_LINKS = Experiment(
     full=Setting(10, 0, limit=40),
 )  # fmt: skip
 
-EXPERIMENTS = (ONE_LINK, OVER_RED, IN_THE_ROUTER, TWO_LINKS)
+EXPERIMENTS = (ONE_LINK, OVER_RED, RED_ON_OC48, IN_THE_ROUTER, TWO_LINKS)

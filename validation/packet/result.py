@@ -150,9 +150,11 @@ def of_leaps(scenario: Scenario, run: Run) -> Variables:
     if not any(group.leap for group in scenario.flows):
         return {}
     right = "leaps after which the first acknowledgement was not a duplicate: data had arrived"
+    early = "leaps after which the first acknowledgement was of a segment sent before (with timestamps: or echoes one)"
     return {
         "leaps": ("flow", run.counts[:, k.LEAPS], "1", "timeouts at which a new segment was sent instead"),
         "leaps_right": ("flow", run.counts[:, k.LEAPS_RIGHT], "1", right),
+        "leaps_early": ("flow", run.counts[:, k.LEAPS_EARLY], "1", early),
     }
 
 

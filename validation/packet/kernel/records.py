@@ -41,8 +41,8 @@ SENT, ARRIVED, DROPPED, RECEIVED, ACKS_SENT, ACKS_DROPPED, ACKS_BACK, TIMEOUTS, 
 SENT_KIND, ARRIVED_KIND, DROPPED_KIND = 11, 15, 19
 DELIVERED, GOODPUT = 23, 24  # of packets received inside the measured part only
 HANDSHAKES = 25  # of GOODPUT, which have the size of an acknowledgement
-LEAPS, LEAPS_RIGHT = 26, 27  # see `senders.leap`
-COUNTS = 28
+LEAPS, LEAPS_RIGHT, LEAPS_EARLY = 26, 27, 28  # see `senders.leap`
+COUNTS = 29
 
 # Parts of a run end at these edges (the middle of the warm-up, its end, the end of the run), and what is counted
 # ahead of time is noted per edge; columns of `ahead_links` and `ahead_flows`.

@@ -92,7 +92,7 @@ class Flows:
         kind="tuple of str, optional",
     )  # fmt: skip
     routes: tuple[tuple[str, ...], ...] = key(
-        (), '"mtcp" only: the nodes of each of two to eight routes between the same two ends.',
+        (), '"mtcp" only: the nodes of each of one to eight routes between the same two ends.',
         kind="tuple of tuple of str",
     )  # fmt: skip
     acks: str = key(
@@ -315,13 +315,13 @@ class Flows:
             if self.acks != SCHEMES[0] or self.routes != ():
                 name = "routes" if self.routes != () else "acks"
                 raise ScenarioError(
-                    f'flows.{name} is for sender "mtcp", which has several routes; sender "{self.sender}" has one: '
+                    f'flows.{name} is for sender "mtcp", which has a list of routes; sender "{self.sender}" has one: '
                     "give flows.route"
                 )
             return
         if self.routes is None or self.routes == ():
             raise ScenarioError(
-                f'flows.routes is missing; sender "mtcp" has two to {MOST_ROUTES} routes: list the nodes of each, such '
+                f'flows.routes is missing; sender "mtcp" has one to {MOST_ROUTES} routes: list the nodes of each, such '
                 'as [["s", "a", "d"], ["s", "b", "d"]], in place of flows.source, target, route or rtt'
             )
         if any(value is not None for value in (self.source, self.target, self.route)):
@@ -333,8 +333,8 @@ class Flows:
             )
         routes = tuple(tuple(way) for way in self.routes)
         object.__setattr__(self, "routes", routes)
-        advice = 'list the nodes of each, such as [["s", "a", "d"], ["s", "b", "d"]]; over one route take "reno"'
-        check("flows.routes (number)", len(routes), 2, MOST_ROUTES, advice, whole=True)
+        advice = 'list the nodes of each, such as [["s", "a", "d"], ["s", "b", "d"]]'
+        check("flows.routes (number)", len(routes), 1, MOST_ROUTES, advice, whole=True)
         for way in routes:
             for name in way:
                 check_name("flows.routes", name)

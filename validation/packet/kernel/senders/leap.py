@@ -78,8 +78,9 @@ def on_ack(w: Any, f: Any, i: Any, slot: Any) -> Any:
     if ack < f.una:
         return 0
     if f.leap_flg:
-        if ack > f.una and f.leap_seqno < f.top:  # it has been sent
-            at.counts(w)[i, k.LEAPS_RIGHT] += 1
+        if f.leap_seqno < f.top:  # it has been sent
+            at.counts(w)[i, k.LEAPS_RIGHT] += ack > f.una
+            at.counts(w)[i, k.LEAPS_EARLY] += at.event(w, slot).sent < f.timed_at
         f.leap_flg = 0
         if f.leap_due:  # put off, and not needed any more
             f.leap_due = 0
