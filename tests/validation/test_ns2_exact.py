@@ -13,7 +13,8 @@ from beside_ns2 import SENDERS, TOLERANCE, check, chooser, compare, difference, 
 from hypothesis import strategies as st
 
 from tcpdynamics.validation.ns2 import run_ns2
-from tcpdynamics.validation.packet import Bottleneck, Flows, Link, Record, Scenario, simulate
+from tcpdynamics.validation.packet import Bottleneck, Drop, Flows, Link, Record, Scenario, simulate
+from tcpdynamics.validation.packet.kernel.records import ACK
 from tcpdynamics.validation.packet.scenario import topologies
 
 
@@ -295,3 +296,21 @@ def test_epochs_of_late_starts_and_early_finishes(ns, sender, options):
     np.testing.assert_array_equal(ours.epochs, theirs.epochs)
     for name in ("start", "finish"):
         np.testing.assert_allclose(ours[name], theirs[name], rtol=0, atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("sender", SENDERS)
+def test_duplicates_and_lost_acknowledgements_are_those_of_ns2(ns, sender):
+    """All acknowledgements of a window are lost on the way back, so that a timer sends what has arrived."""
+    flow = Flows(sender=sender, source="a", target="b", packet_size=1000, segments=60, start_spread=0.0)
+    chosen = (Drop(link="a->b", packet=9), *(Drop(link="b->a", packet=number) for number in range(3, 16)))
+    record = Record(sends=True, receives=True, drops=True)
+    links = (Link("a", "b", 1e6, 0.02, 12),)
+    scenario = Scenario((flow,), None, 30.0, 1.0, epoch=0.5, links=links, drops=chosen, record=record)
+    ours, theirs = simulate(scenario), run_ns2(scenario)
+    assert not difference(ours, theirs) and ours.duplicates.item() == theirs.duplicates.item() > 0
+    for name in ("receive_segment", "receive_flow", "drop_flow"):
+        np.testing.assert_array_equal(ours[name], theirs[name])
+    for name in ("receive_time", "drop_time"):
+        np.testing.assert_allclose(ours[name], theirs[name], rtol=0, atol=TOLERANCE)
+    np.testing.assert_array_equal(ours.drop_kind == ACK, theirs.drop_kind == ACK)
+    assert (theirs.drop_kind == ACK).sum() > 5

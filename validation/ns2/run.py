@@ -23,6 +23,7 @@ from tcpdynamics.errors import Ns2Error, ScenarioError, check, shown
 from tcpdynamics.models.fairness import jain
 
 from ..packet.epochs import epochs_there
+from ..packet.kernel.records import ACK
 from ..packet.scenario.link import Link
 from ..packet.scenario.scenario import Scenario
 from .plan import plan
@@ -57,7 +58,7 @@ def run_ns2(
     Parameters
     ----------
     scenario : Scenario
-        See `tcl` for what can be translated. Of `record`, `sends`, `drops` and `windows` (an interval) are applied.
+        See `tcl` for what can be translated. Of `record`, all but `queues` is applied; `windows` must be an interval.
     seed : int, optional
         Default: the scenario's own.
     timeout : float
@@ -70,13 +71,14 @@ def run_ns2(
     -------
     xarray.Dataset
         Over `flow`, after the warm-up and with the names of `simulate`, of which it has no more: `sent`, `dropped` (on
-        any link), `timeouts`, `goodput`, `goodput_packet_rate`, `goodput_rate`; `slice_goodput` over `slice` and
+        any link), `timeouts`, `duplicates`, `goodput`, `goodput_packet_rate`, `goodput_rate`; `slice_goodput` over `slice` and
         `flow`; `epochs` over `flow` and `sent_in_epoch`, `epoch_share` over the latter; `loss_rate`, `jain` and, where
         a link has a rate that lasts, `utilisation`; over `link`, `link_utilisation` by the data packets that reach
         their receivers (NaN for a link without a rate, or whose rate changes, and for one that carries acknowledgements
         only); of the whole run `start` and `finish` (NaN where a flow did not start or finish). With `record.sends`,
-        over `send` and of the whole run: `send_time`, `send_flow`, `send_segment`; with `record.drops` the same over
-        `drop`; with an interval in `record.windows` `window_time`, `window_flow`, `window_cwnd`, `window_ssthresh`. The
+        over `send` and of the whole run: `send_time`, `send_flow`, `send_segment`; with `record.receives` the same over
+        `receive`, with `record.drops` over `drop`, acknowledgements too, and `drop_kind` (4: an acknowledgement, -1:
+        data); with an interval in `record.windows` `window_time`, `window_flow`, `window_cwnd`, `window_ssthresh`. The
         index `group` of a flow is a coordinate. The handshake counts as a segment.
 
     Raises
@@ -103,12 +105,12 @@ def run_ns2(
         folder = Path(name)
         (folder / "scenario.tcl").write_text(script(scenario, network, seed), encoding="ascii")
         _call(os.path.abspath(program), folder, timeout)
-        sends, receives, drops = read_trace(folder / TRACE, network)
+        sends, receives, drops, acks = read_trace(folder / TRACE, network)
         timeouts = read_timeouts(folder / COUNTERS, len(network.flows))
         finish = read_finishes(folder / COUNTERS, len(network.flows))
         windows = read_windows(folder / WINDOWS)
     start = np.array([flow.start for flow in network.flows])
-    packets = Seen(sends, receives, drops, timeouts, start, finish, windows=windows)
+    packets = Seen(sends, receives, drops, timeouts, start, finish, windows=windows, acks_lost=acks)
     return observed(scenario, network, packets, epoch, {"seed": str(seed), "simulator": "ns-2.35"})
 
 
@@ -129,6 +131,8 @@ class Seen:
         Size of each packet received, where it is not always the flow's.
     windows : (n, 4) float array, optional
         Time [s], flow, cwnd and ssthresh [packets], sampled.
+    acks_lost : Packets, optional
+        Acknowledgements, where each is one packet of the trace; `segment` is the last one that it acknowledges.
     """
 
     sends: Packets
@@ -140,6 +144,7 @@ class Seen:
     routes: np.ndarray | None = None
     bits: np.ndarray | None = None
     windows: np.ndarray | None = None
+    acks_lost: Packets | None = None
 
 
 class HasWays(Protocol):
@@ -189,6 +194,8 @@ def observed(
             "drop_flow": ("drop", seen.drops.flow, "1", "its flow"),
             "drop_segment": ("drop", seen.drops.segment, "1", "its segment, from 0"),
         }
+    if seen.acks_lost is not None:
+        data |= _as_packets(scenario, receives, seen.drops, seen.acks_lost)
     variables = {
         name: (dims, values, {"units": units, "long_name": text}) for name, (dims, values, units, text) in data.items()
     }
@@ -201,6 +208,34 @@ def observed(
         coords,
         {"name": scenario.name, "scenario": json.dumps(dataclasses.asdict(scenario)), "version": __version__, **attrs},
     )
+
+
+def _as_packets(scenario: Scenario, receives: Packets, drops: Packets, acks: Packets) -> dict[str, Any]:
+    """What can be known where each packet, acknowledgements too, is a line of a trace."""
+    again = np.ones(receives.flow.size, bool)
+    again[_first_receptions(receives)] = False
+    again &= receives.time >= scenario.warm_up
+    counted = np.bincount(receives.flow[again], minlength=scenario.count)
+    data = {"duplicates": ("flow", counted, "packets", "packets received that had come before")}
+    if scenario.record.receives:
+        data |= {
+            "receive_time": ("receive", receives.time, "s", "time at which a data packet was received"),
+            "receive_flow": ("receive", receives.flow, "1", "its flow"),
+            "receive_segment": ("receive", receives.segment, "1", "its segment, from 0"),
+        }
+    if scenario.record.drops:
+        time, flow, segment = (
+            np.concatenate([getattr(drops, name), getattr(acks, name)]) for name in ("time", "flow", "segment")
+        )
+        kind = np.repeat([-1, ACK], [drops.time.size, acks.time.size])
+        order = np.argsort(time, kind="stable")
+        data |= {
+            "drop_time": ("drop", time[order], "s", "time at which a packet was lost"),
+            "drop_flow": ("drop", flow[order], "1", "its flow"),
+            "drop_segment": ("drop", segment[order], "1", "its segment, from 0; the one that it acknowledges last"),
+            "drop_kind": ("drop", kind[order], "1", "4: an acknowledgement; -1: data, of which the kind is not known"),
+        }
+    return data
 
 
 def _of_flows(scenario: Scenario, receives: Any, timeouts: Any, start: Any, finish: Any) -> dict[str, Any]:

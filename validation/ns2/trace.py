@@ -27,8 +27,8 @@ class Packets:
     segment: np.ndarray
 
 
-def read_trace(path: Path, made: Plan) -> tuple[Packets, Packets, Packets]:
-    """Data packets sent, received, and lost anywhere.
+def read_trace(path: Path, made: Plan) -> tuple[Packets, Packets, Packets, Packets]:
+    """Data packets sent, received, and lost anywhere; acknowledgements lost anywhere.
 
     A line of the tagged format reads, with single spaces and these places when split::
 
@@ -45,21 +45,25 @@ def read_trace(path: Path, made: Plan) -> tuple[Packets, Packets, Packets]:
         event: {str(i): ends(flow.there[end]) for i, flow in enumerate(made.flows)}
         for event, end in (("+", 0), ("r", -1))
     }
-    packets = {event: (array("d"), array("q"), array("q")) for event in "+rd"}  # 24 bytes a packet; there are millions
+    packets = {event: (array("d"), array("q"), array("q")) for event in "+rda"}  # 24 bytes a packet; there are millions
     with path.open() as lines:
         for line in lines:
             word = line.split(" ", 20)
-            if len(word) < 20 or word[7] not in NAMES:
+            if len(word) < 20:
                 continue
             event, owner = word[0], word[11]
-            if event != "d" and (word[3], word[5]) != place[event][owner]:
+            if word[7] not in NAMES:
+                if event != "d" or word[7] != "ack":
+                    continue
+                event = "a"
+            elif event != "d" and (word[3], word[5]) != place[event][owner]:
                 continue
             times, flows, segments = packets[event]
             times.append(float(word[1]))
             flows.append(int(owner))
             segments.append(int(word[19]))
-    sends, receives, drops = (Packets(*map(np.array, packets[event])) for event in "+rd")
-    return sends, receives, drops
+    sends, receives, drops, acks = (Packets(*map(np.array, packets[event])) for event in "+rda")
+    return sends, receives, drops, acks
 
 
 def read_timeouts(path: Path, flows: int) -> np.ndarray:
