@@ -37,7 +37,7 @@ Changes = Mapping[str, Any]
 Axis = Mapping[str, Changes]
 
 SETTINGS = ("tiny", "quick", "full")
-#: Runs of a judge, at least.
+#: Runs of a judge.
 JUDGE_RUNS = 5
 #: Who sends the packets.
 ENGINES = ("packets", "ns2", "linux")
@@ -85,8 +85,7 @@ class Experiment:
     applies : mapping   Axis of readings -> axis of cases -> labels, where a choice touches some cases only.
     one_at_a_time : bool   Readings differ from the first one along a single axis; else every combination is one.
     tiny, quick, full : Setting
-    judge_replications : int   Runs of ns-2, and of Linux as it comes, beside the full setting, where they can run the
-        case; 0: none.
+    judged : bool   Whether ns-2, and Linux as it comes, run the cases that they can, beside the full setting.
     """
 
     name: str
@@ -100,7 +99,7 @@ class Experiment:
     tiny: Setting = Setting(2)
     quick: Setting = Setting(3)
     full: Setting = Setting(10, 0, limit=40)
-    judge_replications: int = 0
+    judged: bool = False
     seed: int = 1
 
     @property
@@ -399,7 +398,7 @@ def run(
     if not chosen:
         raise DomainError(f"{name} has no such case")
     readings = experiment.reading_labels(length.readings if engine == "packets" else 1)
-    count = length.replications if engine == "packets" else max(experiment.judge_replications, JUDGE_RUNS)
+    count = length.replications if engine == "packets" else JUDGE_RUNS
     which = range(count) if replications is None else replications
     points = tuple(dict.fromkeys((case, experiment.reading_of(case, r)) for case in chosen for r in readings))
     work = ExperimentWork(name, setting, engine, points, tuple(spawn_seeds(experiment.seed, which.stop)[which.start :]))

@@ -92,7 +92,7 @@ def decide_all(
     claims = {n: c for n, c in book.claims().items() if not chosen or c.paper in chosen}
     claims = {n: c for n, c in claims.items() if only is None or n in only}
     names = list(dict.fromkeys(c.experiment for c in claims.values() if c.experiment))
-    judged = [n for n in names if get_experiment(n).judge_replications]
+    judged = [n for n in names if get_experiment(n).judged]
     rounds = [(name, "packets") for name in names] + [(name, judge) for judge in judges for name in judged]
     results: dict[tuple[str, str], xr.Dataset] = {}
     if stores is not None:

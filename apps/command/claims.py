@@ -154,7 +154,7 @@ def _statement(came: Outcome) -> list[str]:
         row = ledger_rows.row(ledger.get_claim(cell), recorded.get(cell))
         numbers = [row[key] for key in ("packets", "model") if row[key] != ledger_rows.NONE][:1]
         lines += wrapped(f"{cell}: {row['quantity']}", f"  {row['verdict']:22}", " " * 24)
-        lines += wrapped("; ".join([f"published {row['published']}", *(f"here {x}" for x in numbers)]), " " * 24)
+        lines += wrapped("; ".join([f"published {row['published']}", *(f"ours {x}" for x in numbers)]), " " * 24)
     return lines
 
 

@@ -14,6 +14,7 @@ from tcpdynamics.errors import OutputError
 from ..files import check_replaceable, check_writable, is_protected, marked, write_text
 from ..outputs import check_png, page, write_png
 from ..overrides import override
+from .claims import wrapped
 from .options import asked, force_option, wrote
 from .progress import progress_line, working
 
@@ -113,7 +114,7 @@ def _list() -> None:
     from tcpdynamics.paper_figures import registry
 
     for figure in registry.figures().values():
-        click.echo(f"{figure.name:24} {figure.caption}")
+        click.echo("\n".join(wrapped(figure.caption, f"{figure.name:24} ", " " * 25)))
 
 
 def _draw(name: str, output: Path | None, quick: bool, settings: tuple[str, ...], force: bool) -> None:

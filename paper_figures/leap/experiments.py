@@ -47,7 +47,7 @@ STAR = Experiment(
     tiny=Setting(2, changes=SHORT),
     quick=Setting(3),
     full=Setting(3, 0, limit=12),
-    judge_replications=2,
+    judged=True,
 )  # fmt: skip
 
 #: Section 5.1, at the transition and at the greatest density.
@@ -130,7 +130,7 @@ SHARED = Experiment(
     tiny=Setting(2, changes={"duration": "20s", "slice": "20s"}),
     quick=Setting(4, changes={"duration": "120s", "slice": "120s"}),
     full=Setting(5, 0, limit=20),
-    judge_replications=3,
+    judged=True,
 )
 
 EXPERIMENTS = (STAR, LEAPS, TRACED, SHARED)

@@ -84,7 +84,7 @@ TABLE4 = Experiment(
     tiny=Setting(3),
     quick=Setting(25, 6),
     full=Setting(40, 0),
-    judge_replications=5,
+    judged=True,
 )
 
 #: Figs. 14 to 18.
@@ -104,7 +104,7 @@ COURSE = Experiment(
     tiny=Setting(5),
     quick=Setting(20, 6),
     full=Setting(40, 0),
-    judge_replications=5,
+    judged=True,
 )  # fmt: skip
 
 #: Section 1. From 3 s on route #1 carries nothing.

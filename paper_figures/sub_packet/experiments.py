@@ -53,7 +53,7 @@ FAIRNESS = Experiment(
     tiny=Setting(2, changes={"duration": "220s"}),
     quick=Setting(3, 2),
     full=FULL,
-    judge_replications=5,
+    judged=True,
 )  # fmt: skip
 
 #: Fig. 2, the long runs: "10000 seconds (17 minutes)", of which one is wrong.
@@ -70,7 +70,7 @@ LONG = Experiment(
     tiny=Setting(2, changes={"duration": "1000s"}),
     quick=Setting(3, 1, {"duration": "10000s"}),
     full=Setting(10, 0, {"duration": "10000s"}, limit=20),
-    judge_replications=5,
+    judged=True,
 )  # fmt: skip
 
 #: Fig. 3.
@@ -90,7 +90,7 @@ SLICES = Experiment(
     tiny=Setting(2, changes={"duration": "400s"}),
     quick=Setting(5, 6),
     full=FULL,
-    judge_replications=5,
+    judged=True,
 )  # fmt: skip
 
 #: Fig. 4.
@@ -150,7 +150,7 @@ BUFFERS = Experiment(
     tiny=Setting(2, changes={"duration": "220s"}),
     quick=Setting(3, 2, {"duration": "1000s", "warm_up": "400s"}),
     full=Setting(10, 0, {"duration": "2000s", "warm_up": "500s"}, limit=20),
-    judge_replications=5,
+    judged=True,
 )  # fmt: skip
 
 #: What is written down of a run.
@@ -178,7 +178,7 @@ TFRC_LOSS = Experiment(
     tiny=Setting(2, changes={"duration": "220s"}),
     quick=Setting(9, 4),
     full=FULL,
-    judge_replications=5,
+    judged=True,
 )  # fmt: skip
 
 #: Fig. 6.
@@ -193,7 +193,7 @@ TFRC = Experiment(
     tiny=Setting(2, changes={"duration": "220s"}),
     quick=Setting(3, 2),
     full=FULL,
-    judge_replications=5,
+    judged=True,
 )
 
 #: Sections 2.4.2 and 3.1: windows, thresholds and lost bursts, packet by packet.
@@ -291,7 +291,7 @@ CHAIN = Experiment(
     tiny=Setting(2, changes={"duration": "160s"}),
     quick=Setting(3, 2, {"duration": "340s"}),
     full=Setting(5, 0, {"duration": "5000s"}, limit=10),
-    judge_replications=2,
+    judged=True,
 )
 
 _RP = {"bottleneck.priority": "retransmissions", "bottleneck.priority_buffer": 5}
@@ -321,7 +321,7 @@ PRIORITY = Experiment(
     tiny=Setting(2, changes={"duration": "220s"}),
     quick=Setting(4, 6),
     full=FULL,
-    judge_replications=5,
+    judged=True,
 )
 
 #: Abstract and sections 1, 2.4.3 and 8. XCP and Compound TCP are none of the simulator's senders.

@@ -173,7 +173,7 @@ ONE_LINK = Experiment(
     tiny=Setting(2, scale=0.02),
     quick=Setting(4, 2, scale=0.3),
     full=Setting(9, 0, limit=18),
-    judge_replications=3,
+    judged=True,
 )
 
 OVER_DROP_TAIL = f"{T_REFWA} over drop-tail"

@@ -6,6 +6,7 @@ import math
 import re
 import subprocess
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -18,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tcpdynamics.errors import ScenarioError
-from tcpdynamics.paper_figures import all_findings, ledger, protocol, reasons, rules
+from tcpdynamics.paper_figures import all_findings, ledger, protocol, reasons, record, rules
 from tcpdynamics.paper_figures.deciding import beside, decide, measured, prediction, wanted_cases
 from tcpdynamics.paper_figures.experiments import experiments, run
 from tcpdynamics.paper_figures.ledger import LedgerError, read_ledger
@@ -93,7 +94,30 @@ def test_the_protocol_stood_before_the_record(paper: str) -> None:
     after = any(one["after"] for one in protocol.amendments() if one["paper"] == paper)
     assert after == ("amended" in fixed) and tomllib.loads(then.stdout)[paper]["sealed"] == fixed["sealed"]
     assert not git("ls-tree", fixed["committed"], f"paper_figures/{paper}/recorded.json").stdout
-    assert not made or git("merge-base", "--is-ancestor", last, made["commit"]).returncode == 0
+    first, *added = [made["commit"], *(one["commit"] for one in made.get("added", ()))]
+    assert git("merge-base", "--is-ancestor", fixed["committed"], first).returncode == 0
+    assert git("merge-base", "--is-ancestor", last, (added or [first])[-1]).returncode == 0
+
+
+def test_a_record_takes_claims_that_it_lacks_and_no_other_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    """But for two claims of a finding it is as it was; it refuses where a rule of another one differs."""
+    whole = ledger.record("leap")
+    new = ("leap.sec52.again", "leap.sec52.timer")
+    rows = {name: row for name, row in whole["rows"].items() if name not in new}
+    made = whole["made"] | {"protocol": {"leap": protocol.seal("leap", new)}}
+    monkeypatch.setattr(record, "record", lambda paper: {"made": made, "rows": dict(rows)})
+    (document,) = record._with_added("leap", (), Path(), ThreadPoolExecutor(1))
+    assert list(document["rows"]) == list(whole["rows"]) and document["made"]["protocol"] == whole["made"]["protocol"]
+    for name in new:
+        assert document["rows"][name]["verdict"] == whole["rows"][name]["verdict"]
+        assert document["rows"][name]["model"] == pytest.approx(whole["rows"][name]["model"])
+    assert document["made"]["added"][-1]["claims"] == new and document["made"]["probes"] == whole["made"]["probes"]
+    made["protocol"] = {"leap": protocol.seal("leap", new[:1])}
+    with pytest.raises(SystemExit, match="more than new claims changed since leap was recorded"):
+        list(record._with_added("leap", (), Path(), ThreadPoolExecutor(1)))
+    monkeypatch.setattr(record, "record", lambda paper: whole)
+    with pytest.raises(SystemExit, match="--added is for claims that leap's record lacks"):
+        list(record._with_added("leap", (), Path(), ThreadPoolExecutor(1)))
 
 
 def test_a_cell_looks_at_the_measure_of_its_case_and_compares_as_it_says(tiny: Whole) -> None:
