@@ -37,6 +37,8 @@ def main(*words: str) -> None:
     stores, *names = [word for word in words if word not in _WAYS] or [""]
     if not stores:
         sys.exit("record: STORES is missing; give a folder")
+    if all(word in words for word in _WAYS):
+        sys.exit(f"record: {' and '.join(_WAYS)} are different runs; give one")
     named = experiments() if "--ns2" in words else ()
     if unknown := [name for name in names if name not in (*PAPERS, *named)]:
         sys.exit(f"record: PAPER must be one of {', '.join(PAPERS)}, or with --ns2 an experiment, got {unknown[0]!r}")
@@ -56,9 +58,17 @@ def _decided(paper: str, _: Sequence[str], stores: Path, executor: Executor) -> 
     yield decide_all("full", [paper], stores=stores, executor=executor, progress=_say).document()
 
 
+def _unharmed(paper: str) -> dict[str, Any]:
+    """What is recorded, or the end of the command where a number of it was changed since."""
+    document = record(paper)
+    if document["made"]["digest"] != digest(document["rows"]):
+        sys.exit(f"record: {paper}/recorded.json holds other numbers than those that were recorded; take it from git")
+    return document
+
+
 def _with_added(paper: str, _: Sequence[str], stores: Path, executor: Executor) -> Iterable[dict[str, Any]]:
     """What is recorded, with the claims that it lacks; `added` of what made it says when and by which commit."""
-    document = record(paper)
+    document = _unharmed(paper)
     rows, before = document["rows"], document["made"]
     new = tuple(name for name in claims(paper) if name not in rows)
     if not new or set(rows) - set(claims(paper)):
@@ -69,7 +79,7 @@ def _with_added(paper: str, _: Sequence[str], stores: Path, executor: Executor) 
     rows |= done["rows"]
     made = before | {
         "protocol": done["made"]["protocol"],
-        "probes": before["probes"] | done["made"]["probes"],
+        "probes": done["made"]["probes"] | before["probes"],  # those of before are what the kept rows were made with
         "added": [*before.get("added", ()), {k: done["made"][k] for k in _MADE} | {"claims": new}],
         "digest": digest(rows),
     }
@@ -78,7 +88,7 @@ def _with_added(paper: str, _: Sequence[str], stores: Path, executor: Executor) 
 
 def _with_ns2(paper: str, names: Sequence[str], stores: Path, executor: Executor) -> Iterable[dict[str, Any]]:
     """What is recorded, with what ns-2 has for the claims of one more experiment each time; those of today are kept."""
-    document = record(paper)
+    document = _unharmed(paper)
     stores.mkdir(parents=True, exist_ok=True)
     known = document["made"].setdefault("ns2", {})
     for name, one in experiments().items():

@@ -133,7 +133,7 @@ class Seen:
     windows : (n, 4) float array, optional
         Time [s], flow, cwnd and ssthresh [packets], sampled.
     acks_lost : Packets, optional
-        Acknowledgements, where each is one packet of the trace; `segment` is the last one that it acknowledges.
+        Acknowledgements, where each is one packet of a trace.
     """
 
     sends: Packets
@@ -225,15 +225,14 @@ def _as_packets(scenario: Scenario, receives: Packets, drops: Packets, acks: Pac
             "receive_segment": ("receive", receives.segment, "1", "its segment, from 0"),
         }
     if scenario.record.drops:
-        time, flow, segment = (
-            np.concatenate([getattr(drops, name), getattr(acks, name)]) for name in ("time", "flow", "segment")
-        )
+        time, flow = (np.concatenate([getattr(drops, name), getattr(acks, name)]) for name in ("time", "flow"))
+        segment = np.append(drops.segment, np.full(acks.time.size, -1))
         kind = np.repeat([-1, ACK], [drops.time.size, acks.time.size])
         order = np.argsort(time, kind="stable")
         data |= {
             "drop_time": ("drop", time[order], "s", "time at which a packet was lost"),
             "drop_flow": ("drop", flow[order], "1", "its flow"),
-            "drop_segment": ("drop", segment[order], "1", "its segment, from 0; the one that it acknowledges last"),
+            "drop_segment": ("drop", segment[order], "1", "its segment, from 0; -1 of an acknowledgement"),
             "drop_kind": ("drop", kind[order], "1", "4: an acknowledgement; -1: data, of which the kind is not known"),
         }
     return data
