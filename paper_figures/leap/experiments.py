@@ -59,7 +59,7 @@ LEAPS = Experiment(
     {"early": m.early},
     readings=OPEN_IN_STAR,
     one_at_a_time=True,
-    tiny=Setting(2, changes=SHORT),
+    tiny=Setting(2, changes={**SHORT, "topology.rate": "250kbit/s"}),
     quick=Setting(3),
     full=Setting(3, 0, limit=12),
 )

@@ -133,7 +133,7 @@ ALONE = "M/TCP, one route"
 #: Section 1: what M/TCP sends to a peer without it, if it keeps its own rules.
 ONE_ROUTE = Experiment(
     "mtcp.one_route",
-    "the same transfer, 5 % of the ACKs lost, over route #0 alone, by M/TCP's rules and by Reno",
+    "the same transfer, 5 % of the ACKs lost, over route #0 alone, by the rules of M/TCP and by Reno",
     "course.toml",
     {"sender": {RENO: SENDERS[RENO], ALONE: {"flows.0.routes": [["s", "a1", "a2", "d"]], **_ALONE}}},
     {"throughput": throughput},

@@ -104,7 +104,7 @@ def test_a_record_takes_claims_that_it_lacks_and_no_other_change(monkeypatch: py
     whole = ledger.record("leap")
     new = ("leap.sec52.again", "leap.sec52.timer")
     rows = {name: row for name, row in whole["rows"].items() if name not in new}
-    made = whole["made"] | {"protocol": {"leap": protocol.seal("leap", new)}}
+    made = whole["made"] | {"protocol": {"leap": protocol.seal("leap", new)}, "digest": ledger.digest(rows)}
     monkeypatch.setattr(record, "record", lambda paper: {"made": made, "rows": dict(rows)})
     (document,) = record._with_added("leap", (), Path(), ThreadPoolExecutor(1))
     assert list(document["rows"]) == list(whole["rows"]) and document["made"]["protocol"] == whole["made"]["protocol"]
@@ -112,7 +112,10 @@ def test_a_record_takes_claims_that_it_lacks_and_no_other_change(monkeypatch: py
         assert document["rows"][name]["verdict"] == whole["rows"][name]["verdict"]
         assert document["rows"][name]["model"] == pytest.approx(whole["rows"][name]["model"])
     assert document["made"]["added"][-1]["claims"] == new and document["made"]["probes"] == whole["made"]["probes"]
-    made["protocol"] = {"leap": protocol.seal("leap", new[:1])}
+    made["digest"] = "another"
+    with pytest.raises(SystemExit, match="leap/recorded.json holds other numbers than those that were recorded"):
+        list(record._with_added("leap", (), Path(), ThreadPoolExecutor(1)))
+    made |= {"digest": ledger.digest(rows), "protocol": {"leap": protocol.seal("leap", new[:1])}}
     with pytest.raises(SystemExit, match="more than new claims changed since leap was recorded"):
         list(record._with_added("leap", (), Path(), ThreadPoolExecutor(1)))
     monkeypatch.setattr(record, "record", lambda paper: whole)
