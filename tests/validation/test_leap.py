@@ -67,7 +67,7 @@ def test_figure_5(book, sender):
     first = [(0, NEW), (1, NEW), (2, NEW), (3, NEW)]
     assert sent[:7] == [*first, (4, NEW), (3, REPEAT), (5, NEW)]
     assert result.leaps.item() == result.leaps_right.item() == result.timeouts.item() == 1
-    assert result.duplicates.item() == 0 and np.isfinite(result.finish.item())
+    assert result.duplicates.item() == result.leaps_early.item() == 0 and np.isfinite(result.finish.item())
     sent, result = sends(*lost, **more, leap=False)
     assert sent[:7] == [*first, (0, TIMEOUT), (3, REPEAT), (4, NEW)] and result.duplicates.item() == 1
 
@@ -82,6 +82,13 @@ def test_a_wrong_suspicion_costs_a_round_trip(book, sender):
     times = result.send_time.values[-len(sent) :]
     assert times[2] - times[1] == pytest.approx(0.1, abs=0.01)
     assert result.duplicates.item() == 0
+
+
+@ALL
+def test_an_acknowledgement_of_an_earlier_segment_is_counted(book, sender):
+    """The timer expires before any acknowledgement can be back; the first one is of the first segment."""
+    sent, result = sends(rules=book, sender=sender, initial_rto=0.06, min_rto=0.01, segments=10)
+    assert sent[:5] == [(i, NEW) for i in range(5)] and result.leaps.item() == result.leaps_early.item() == 1
 
 
 @EITHER

@@ -49,8 +49,8 @@ def scenario(one=None, duration=60.0, record=None, clock="double", drops=(), **o
 
 @st.composite
 def mixes(draw):
-    """Two to four routes, alike or not, with losses of both kinds and other flows beside."""
-    count = draw(st.integers(2, 4))
+    """One to four routes, alike or not, with losses of both kinds and other flows beside."""
+    count = draw(st.integers(1, 4))
     one = flow(
         count,
         rules=draw(some(["ns2", "rfc"])),
@@ -185,7 +185,7 @@ ROUTES = [["s", "a", "d"], ["s", "b", "d"]]
 @pytest.mark.parametrize(
     "flows, words",
     [
-        ({"routes": ROUTES[:1]}, "flows.routes (number)"),
+        ({"routes": [["s", f"a{i}", "d"] for i in range(9)]}, "flows.routes (number)"),
         ({}, "flows.routes is missing"),
         ({"source": "s", "target": "d"}, "flows.routes is missing"),
         ({"routes": [ROUTES[0]] * 2}, "one route twice"),
