@@ -46,6 +46,7 @@ def _register() -> None:
     from .simulate import simulate
     from .stability import stability
     from .stationary import stationary
+    from .testbed import testbed
     from .trajectory import trajectory
     from .validate import validate
 
@@ -62,6 +63,7 @@ def _register() -> None:
         claims,
         explain,
         explore,
+        testbed,
     )
     for command in commands:
         cli.add_command(command)

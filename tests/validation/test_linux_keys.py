@@ -12,7 +12,7 @@ from tcpdynamics.errors import ScenarioError
 from tcpdynamics.validation.linux import TODAY, plan
 from tcpdynamics.validation.linux.case import case
 from tcpdynamics.validation.linux.queues import TRANSLATED
-from tcpdynamics.validation.packet import Bottleneck, Drop, Flows, Link, Record, Scenario
+from tcpdynamics.validation.packet import Bottleneck, Drop, Flows, Link, Program, Record, Scenario
 from tcpdynamics.validation.packet.kernel.parameters import parameters_of
 from tcpdynamics.validation.packet.kernel.queues import DISCIPLINES
 
@@ -43,6 +43,7 @@ FLOWS: dict[str, dict[str, Any]] = {
     "timer_granularity": {"timer_granularity": 0.1}, "clear_rtt_after": {"clear_rtt_after": 16},
     "clock_phase": {"clock_phase": 0.001}, "reorder": {"reorder": True}, "leap": {"leap": True},
     "router_aware": {"router_aware": True},
+    "program": {"program": Program(server=("x",), client=("y",)), "packet_size": 1514},
 }  # fmt: skip
 #: Keys of flows on a network, tried below.
 ON_LINKS = {"source", "target", "route", "routes", "acks"}

@@ -103,6 +103,8 @@ def _padded(routes: tuple[LinuxRoute, ...]) -> tuple[LinuxRoute, ...]:
 def _read(folder: Path, name: str, several: set[str]) -> np.ndarray:
     """All files of one kind; packets whose options were not written down have none."""
     paths = sorted(folder.glob(f"{name}-*"))
+    if not paths:
+        return np.empty(0, layout(bool(several)))
     files = [np.fromfile(path, layout(path.name.removeprefix(f"{name}-") in several)) for path in paths]
     return np.concatenate([_widened(file) for file in files] if several else files)
 

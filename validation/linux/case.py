@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tcpdynamics.errors import ScenarioError
 
+from ..packet.scenario.program import PLACES
 from ..packet.scenario.scenario import Scenario
 from . import dualpi2
 from .plan import LinuxFlow, LinuxPlan, Wire
@@ -22,6 +23,10 @@ AT_ONCE = 350
 LEAST_BUFFER, OVERHEAD = 1 << 16, 2048
 #: The guest's memory without any flow, and the most that it gets [MB]. Only what is used is taken.
 LEAST_MEMORY, MOST_MEMORY = 256, 16384
+#: What the two programs of a flow may take of it, with the files that they write [MB].
+PROGRAM_MEMORY = 384
+#: The port of flow 0 where it is a program; that of others follows.
+FIRST_PORT = 6000
 
 
 def case(scenario: Scenario, made: LinuxPlan) -> dict[str, Any]:
@@ -43,7 +48,8 @@ def case(scenario: Scenario, made: LinuxPlan) -> dict[str, Any]:
             f"flows.window_limit: Linux's sockets hold at most {1 << 30:,} bytes, and such windows take {buffer:,} "
             "here; lower it, or flows.packet_size"
         )
-    memory = LEAST_MEMORY + 3 * buffer * len(made.flows) // 10**6
+    programs = sum(f.program is not None for f in made.flows)
+    memory = LEAST_MEMORY + 3 * buffer * len(made.flows) // 10**6 + PROGRAM_MEMORY * programs
     if memory > MOST_MEMORY:
         raise ScenarioError(
             f"flows.window_limit: {len(made.flows)} flows with such windows take {memory:,} MB in Linux, at most "
@@ -64,7 +70,8 @@ def case(scenario: Scenario, made: LinuxPlan) -> dict[str, Any]:
             if w.lost is not None
         ],
         "queues": [(w.source, f"d{i}") for i, w in enumerate(made.wires) if w.link is not None],
-        "flows": [_flow(f, made) for f in made.flows],
+        "flows": [_flow(f, made) | _program(i, f, scenario.duration) for i, f in enumerate(made.flows)],
+        "program_memory": PROGRAM_MEMORY,
         "duration": nanoseconds(scenario.duration),
         "warm_up": nanoseconds(scenario.warm_up),
         "settle": settling(len(made.wires)),
@@ -137,6 +144,24 @@ def _flow(f: LinuxFlow, made: LinuxPlan) -> dict[str, Any]:
         "paced": made.paced,
         "max_rto": None if f.max_rto is None else round(1e3 * f.max_rto),
     }
+
+
+def _program(i: int, f: LinuxFlow, duration: float) -> dict[str, Any]:
+    """The command lines of a flow that is a program."""
+    if f.program is None:
+        return {}
+    address, client = f.routes[0].addresses
+    places = dict(zip(PLACES, (address, str(FIRST_PORT + i), client, f"{duration - f.start:g}"), strict=True))
+
+    def filled(words: Iterable[str]) -> list[str]:
+        out = []
+        for word in words:
+            for place, value in places.items():
+                word = word.replace(place, value)
+            out.append(word)
+        return out
+
+    return {"server": filled(f.program.server), "client": filled(f.program.client), "far": f.hosts[1]}
 
 
 def _batches(made: LinuxPlan) -> list[tuple[str, str, list[str]]]:

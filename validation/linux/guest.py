@@ -6,6 +6,7 @@ host that it can write to: everything else is mounted for reading.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import fcntl
 import heapq
@@ -14,6 +15,7 @@ import mmap
 import os
 import resource
 import select
+import shutil
 import socket
 import stat
 import struct
@@ -45,8 +47,9 @@ DUALPI2 = (
     "memory_used", "max_memory_used", "memory_limit",
 )  # fmt: skip
 IPPROTO_MPTCP, SOL_MPTCP, MPTCP_TCPINFO, MPTCP_SUBFLOW_ADDRS = 262, 284, 2, 3
-#: A captured packet is cut after the TCP header without options; with Multipath TCP, after all options.
-SNAP, OPTIONS = 54, 40
+#: A captured packet is cut after the TCP header without options; with Multipath TCP, after all options; of a program,
+#: after what tells it from others.
+SNAP, OPTIONS, SNAP_OF_PROGRAMS = 54, 40, 128
 BLOCK, BLOCKS = 1 << 20, 8
 DATA = bytes(1 << 18)
 
@@ -163,16 +166,14 @@ def enter(spaces: dict[str, int], name: str) -> None:
 
 
 class Capture:
-    """Packets that a space's devices see, cut after the TCP header, with their times."""
+    """Packets that a space's devices see, cut after so many bytes, with their times."""
 
-    def __init__(self, path: str, with_acknowledgements: bool, with_options: bool = False) -> None:
-        self.snap = SNAP + OPTIONS * with_options
-        self.stride = STRIDE + OPTIONS * with_options
+    def __init__(self, path: str, program: list[tuple[int, int, int, int]], snap: int) -> None:
+        self.stride = STRIDE - SNAP + snap
         self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))  # all devices
         self.socket.setsockopt(SOL_PACKET, PACKET_VERSION, TPACKET_V3)
         ring = struct.pack("7I", BLOCK, BLOCKS, 2048, BLOCK // 2048 * BLOCKS, 5000, 0, 0)
         self.socket.setsockopt(SOL_PACKET, PACKET_RX_RING, ring)
-        program = tcp_only(self.snap) if with_acknowledgements else data_only(self.snap)
         code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in program))
         self.socket.setsockopt(
             socket.SOL_SOCKET, SO_ATTACH_FILTER, struct.pack("HxxxxxxP", len(program), ctypes.addressof(code))
@@ -241,6 +242,16 @@ def data_only(snap: int) -> list[tuple[int, int, int, int]]:
             (RETURN, 0, 0, snap), (RETURN, 0, 0, 0)]  # fmt: skip
 
 
+def all_of_ip(snap: int) -> list[tuple[int, int, int, int]]:
+    return [
+        (LOAD_HALF, 0, 0, 12),
+        (EQUAL, 1, 0, 0x0800),
+        (EQUAL, 0, 1, 0x86DD),
+        (RETURN, 0, 0, snap),
+        (RETURN, 0, 0, 0),
+    ]
+
+
 class Relay:
     """A wire whose packets are counted, and some of them lost."""
 
@@ -256,6 +267,91 @@ class Relay:
                 self.count += 1
         except BlockingIOError:
             return
+
+
+def join(group: str) -> None:
+    """Enter a control group."""
+    with open(f"/run/groups/{group}/cgroup.procs", "w") as file:
+        file.write("0")
+
+
+class Programs:
+    """Servers and clients of flows that are programs, each pair in a control group that bounds it."""
+
+    def __init__(self, case: Any, spaces: dict[str, int], poll: select.epoll) -> None:
+        self.case, self.all_spaces, self.poll = case, spaces, poll
+        self.flows = [i for i, flow in enumerate(case["flows"]) if "client" in flow]
+        self.spaces = {case["flows"][i][key] for i in self.flows for key in ("space", "far")}
+        #: A running program's descriptor -> flow, "server" or "client", the process; what became of those that ended.
+        self.running: dict[int, tuple[int, str, Any]] = {}
+        self.over: list[Any] = []
+        if self.flows:
+            os.makedirs("/run/groups")
+            mount("groups", "/run/groups", "cgroup2")
+            with open("/run/groups/cgroup.subtree_control", "w") as file:
+                file.write("+pids +memory")
+
+    def serve(self) -> None:
+        """Start the servers."""
+        for i in self.flows:
+            group = f"/run/groups/{i}"
+            os.makedirs(group)
+            for name, value in (("pids.max", MOST_PROCESSES), ("memory.max", self.case["program_memory"] << 20)):
+                with open(f"{group}/{name}", "w") as file:
+                    file.write(str(value))
+            self.start(i, "server", self.case["flows"][i]["space"])
+
+    def start(self, i: int, what: str, space: str) -> None:
+        """Start a program in a folder of its own, which is bounded and kept."""
+        folder = f"/run/{i}-{what}"
+        os.makedirs(folder)
+        mount("tmp", folder, "tmpfs", 0, f"size={FILES_OF_PROGRAM},nr_inodes=1000")
+        enter(self.all_spaces, space)
+        words = self.case["flows"][i][what]
+        environment = ENVIRONMENT | {"HOME": folder, "TMPDIR": folder}
+        if shutil.which(words[0], path=ENVIRONMENT["PATH"]) is None:
+            self.over.append([i, what, "cannot be started: there is no such program", time.time_ns()])
+            return
+
+        join(str(i))  # the program is born there
+        # Without a function of ours between fork and exec Python calls vfork: the rings of captures are not copied.
+        with open(f"{folder}/output", "wb") as output:
+            one = subprocess.Popen(
+                [sys.executable, "-IS", "-c", CONFINED, *words],
+                cwd=folder,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        join("")
+        enter(self.all_spaces, "")
+        number = os.pidfd_open(one.pid)
+        self.running[number] = (i, what, one)
+        self.poll.register(number, select.EPOLLIN)
+
+    def ended(self, number: int) -> None:
+        """Note how a program ended."""
+        i, what, one = self.running.pop(number)
+        self.poll.unregister(number)
+        os.close(number)
+        self.over.append([i, what, one.wait(), time.time_ns()])
+
+    def end(self, i: int) -> None:
+        """End all processes of a flow."""
+        if i in self.flows:
+            with open(f"/run/groups/{i}/cgroup.kill", "w") as file:
+                file.write("1")
+
+    def keep(self) -> None:
+        """End what runs, and copy what programs wrote to the host."""
+        for i in self.flows:
+            self.end(i)
+            for what in ("server", "client"):
+                if os.path.isdir(f"/run/{i}-{what}"):
+                    with contextlib.suppress(OSError, shutil.Error):  # what is no file stays behind
+                        shutil.copytree(f"/run/{i}-{what}", f"{HERE}/flow{i}-{what}", symlinks=True)
 
 
 class Endpoints:
@@ -275,8 +371,12 @@ class Endpoints:
         self.relays = {relay["files"][0]: Relay(relay["files"], set(relay["lost"])) for relay in case["relays"]}
         for number in self.relays:
             self.poll.register(number, select.EPOLLIN)
+        self.programs = Programs(case, spaces, self.poll)
         for name in case["receivers"]:
             enter(spaces, name)
+            if name in self.programs.spaces:
+                self._capture(f"{HERE}/program-received-{name}", all_of_ip(SNAP_OF_PROGRAMS), SNAP_OF_PROGRAMS)
+                continue
             server = socket.socket(proto=IPPROTO_MPTCP if name in case["multipath"] else 0)
             control = case["spaces"][name].get("control", "reno")
             server.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, control.encode())
@@ -284,24 +384,33 @@ class Endpoints:
             server.listen(4096)
             server.setblocking(False)
             self._watch(self.listening, server, select.EPOLLIN)
-            self._capture(f"{HERE}/received-{name}", False, name in case["multipath"])
+            snap = SNAP + OPTIONS * (name in case["multipath"])
+            self._capture(f"{HERE}/received-{name}", data_only(snap), snap)
         several = {flow["space"] for flow in case["flows"] if flow["routes"] > 1}
         for name in case["senders"]:
             enter(spaces, name)
-            self._capture(f"{HERE}/sent-{name}", True, name in several)
+            if name in self.programs.spaces:
+                self._capture(f"{HERE}/program-sent-{name}", all_of_ip(SNAP_OF_PROGRAMS), SNAP_OF_PROGRAMS)
+                continue
+            snap = SNAP + OPTIONS * (name in several)
+            self._capture(f"{HERE}/sent-{name}", tcp_only(snap), snap)
+        self.programs.serve()
 
     def _watch(self, table: Any, one: socket.socket, events: int) -> None:
         table[one.fileno()] = one
         self.poll.register(one.fileno(), events)
 
-    def _capture(self, path: str, with_acknowledgements: bool, with_options: bool) -> None:
-        capture = Capture(path, with_acknowledgements, with_options)
+    def _capture(self, path: str, program: list[tuple[int, int, int, int]], snap: int) -> None:
+        capture = Capture(path, program, snap)
         self.captures[capture.socket.fileno()] = capture
         self.poll.register(capture.socket.fileno(), select.EPOLLIN)
 
     def start(self, i: int) -> None:
         """Connect flow i; its SYN is sent here."""
         flow = self.case["flows"][i]
+        if "client" in flow:
+            self.programs.start(i, "client", flow["far"])
+            return
         enter(self.spaces, flow["space"])
         one = socket.socket(proto=IPPROTO_MPTCP if flow["routes"] > 1 else 0)
         one.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, flow["control"].encode())
@@ -324,6 +433,7 @@ class Endpoints:
     def stop(self, i: int) -> None:
         """Give flow i no more to send."""
         self.left[i] = 0
+        self.programs.end(i)
 
     def serve(self, timeout: float) -> None:
         """Wait for something to do and do it."""
@@ -336,6 +446,8 @@ class Endpoints:
                 self._receive(self.receiving[number])
             elif number in self.listening:
                 self._accept(self.listening[number])
+            elif number in self.programs.running:
+                self.programs.ended(number)
             else:
                 self.captures[number].read()
 
@@ -435,6 +547,30 @@ def of_subflows(one: socket.socket, option: int, size: int) -> Iterator[bytes]:
         yield room.raw[16 + n * size : 16 + (n + 1) * size]
 
 
+#: Of a flow that is a program: processes and threads, and bytes that each of the two may write.
+MOST_PROCESSES, FILES_OF_PROGRAM = 400, 64 << 20
+#: Becomes a program that sees neither the folder of the run nor the control groups, and cannot mount, restart, make
+#: devices, load modules or set the clock: of root's rights it keeps those on files, ports, packets and processes.
+CONFINED = """
+import ctypes, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+def call(name, *words):
+    if getattr(libc, name)(*words) < 0:
+        sys.exit(f"{name}: {os.strerror(ctypes.get_errno())}")
+call("unshare", 0x20000)
+call("mount", b"none", b"/", None, 0x44000, None)
+for place in (b"/run/case", b"/run/groups"):
+    call("umount2", place, 2)
+for right in range(41):
+    if right not in (0, 1, 2, 3, 4, 5, 6, 7, 10, 13):
+        call("prctl", 24, right, 0, 0, 0)
+os.execvp(sys.argv[1], sys.argv[1:])
+"""
+#: The same at each run.
+ENVIRONMENT = {
+    "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8", "PYTHONHASHSEED": "0",
+    "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1",
+}  # fmt: skip
 SINK = bytearray(1 << 20)
 
 
@@ -463,9 +599,14 @@ def run(case: Any, ends: Endpoints) -> dict[str, Any]:
             ends.stop(i)
         elif what == "end":
             report[what] = ends.counters()
+            report["programs"] = list(ends.programs.over)
             ends.unplug()
+            ends.programs.keep()
         elif what == "warm":
             report[what] = ends.counters()
+        elif what == "clock":
+            with open(f"{HERE}/clock", "w") as file:
+                file.write(f"{moment / case['duration']:.2f}")
     for capture in ends.captures.values():
         capture.read(last=True)
     report["lost"] = sum(capture.lost() for capture in ends.captures.values())
@@ -479,6 +620,9 @@ def moments(case: Any) -> Iterator[tuple[int, str, int]]:
             yield flow["start"], "start", i
             if flow["stop"] is not None and flow["stop"] <= case["duration"]:
                 yield max(flow["start"], flow["stop"]), "stop", i
+    if any("client" in flow for flow in case["flows"]):
+        for part in range(1, 50):
+            yield case["duration"] * part // 50, "clock", 0
     yield case["warm_up"], "warm", 0
     yield case["duration"], "end", 0
     yield case["duration"] + case["drain"], "over", 0

@@ -12,8 +12,9 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 from tcpdynamics.errors import LinuxError
@@ -98,7 +99,14 @@ def tool(name: str) -> str:
 
 
 def boot(
-    kernel: Path, folder: Path, seed: int, timeout: float, memory: int, words: Sequence[str], stop: threading.Event
+    kernel: Path,
+    folder: Path,
+    seed: int,
+    timeout: float,
+    memory: int,
+    words: Sequence[str],
+    stop: threading.Event,
+    hear: Callable[[float], None] | None = None,
 ) -> None:
     """Run a guest whose folder has `guest.py` and `case.json`, until it ends.
 
@@ -112,6 +120,8 @@ def boot(
         Further words for the kernel's command line.
     stop : threading.Event
         Ends the guest early.
+    hear : function, optional
+        Gets what stands in the guest's file `clock`, now and then.
 
     Raises
     ------
@@ -140,7 +150,7 @@ def boot(
             start_new_session=True,
         )
     try:
-        late = not _wait(process, timeout, stop)
+        late = not _wait(process, timeout, stop, partial(_tell, folder / "clock", hear))
     finally:
         _end(process)
     if stop.is_set():
@@ -163,7 +173,14 @@ def _refused(said: Path) -> str:
     return " ".join(refusal[1].split()) if refusal else ""
 
 
-def _wait(process: subprocess.Popen[bytes], timeout: float, stop: threading.Event) -> bool:
+def _tell(clock: Path, hear: Callable[[float], None] | None) -> None:
+    """Say how far the guest is."""
+    with suppress(OSError, ValueError):
+        if hear is not None:
+            hear(float(clock.read_text()))
+
+
+def _wait(process: subprocess.Popen[bytes], timeout: float, stop: threading.Event, tell: Callable[[], None]) -> bool:
     """Whether a process ended in time."""
     done = threading.Event()
 
@@ -175,6 +192,7 @@ def _wait(process: subprocess.Popen[bytes], timeout: float, stop: threading.Even
     remaining = timeout
     while not done.wait(min(remaining, 0.2)) and not stop.is_set():
         remaining -= 0.2
+        tell()
         if remaining <= 0:
             return False
     return True

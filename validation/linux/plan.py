@@ -17,6 +17,7 @@ from tcpdynamics.quantities import numbered
 from ..ns2.plan import chosen_losses, sizes, starts
 from ..packet.scenario.flows import Flows
 from ..packet.scenario.link import Link
+from ..packet.scenario.program import Program
 from ..packet.scenario.routes import Routes, ends
 from ..packet.scenario.scenario import Scenario
 from .guest import FIRST_ADDRESS
@@ -103,6 +104,7 @@ class LinuxFlow:
     start: float
     stop: float | None
     segments: int | None
+    program: Program | None = None
 
     @property
     def there(self) -> tuple[int, ...]:
@@ -341,7 +343,8 @@ def _add(
     # Of the route alone is too little: after some timeouts Linux forgets the route.
     if min_rto != LEAST_TIMEOUT:
         settings["ipv4/tcp_rto_min_us"] = str(round(1e6 * min_rto))
-    if group.routes:  # hosts of its own, for Linux announces a host's addresses to all that it talks to
+    # Hosts of its own: Linux announces a host's addresses to all that it talks to, and a program sees no other flow.
+    if group.routes or group.program is not None:
         settings["flow"] = str(len(made.flows))
     hosts = []
     for letter in "ab":
@@ -352,12 +355,12 @@ def _add(
     made.wire(hosts[0], nodes[0])
     made.wire(nodes[1], hosts[1])
     delayed = bool(group.delayed_ack) if switches.delayed_ack is None else switches.delayed_ack
-    options = TIMESTAMPS * switches.timestamps + MAPPING * bool(group.routes)
+    options = TIMESTAMPS * switches.timestamps + MAPPING * (len(routes) > 1)
     made.flows.append(
         LinuxFlow(
             routes, (hosts[0], hosts[1]), control, group.packet_size, group.packet_size - HEADERS - options,
             (group.initial_window or min(switches.initial_window, group.window_limit), group.window_limit),
-            min_rto, group.max_rto, not delayed, start, group.stop, segments,
+            min_rto, group.max_rto, not delayed, start, group.stop, segments, group.program,
         )
     )  # fmt: skip
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +17,20 @@ import xarray as xr
 from tcpdynamics.errors import LinuxError, check
 
 from ..ns2.run import Seen, epoch_lengths, observed
+from ..ns2.trace import Packets
 from ..packet.scenario.scenario import Scenario
 from .capture import Seen as Captured
 from .capture import read_capture
 from .case import case
 from .guests import BEGINNING, boot, guest_folder, python, tool
 from .kernel import absent, kernels, manifest
-from .plan import plan
+from .plan import LinuxPlan, plan
+from .program_packets import check_endings, read_programs
 from .routes import of_routes
 from .switches import TODAY, LinuxSwitches
 
+#: Of the queueing delay.
+QUANTILES = (0.5, 0.95, 0.99)
 #: The program of the guest.
 PROGRAM = Path(__file__).parent / "guest.py"
 
@@ -39,6 +44,8 @@ def run_linux(
     disciplines: dict[str, str] | None = None,
     epoch: np.ndarray | None = None,
     stop: threading.Event | None = None,
+    keep: Callable[[Path, LinuxPlan, dict[str, Any]], None] | None = None,
+    hear: Callable[[float], None] | None = None,
 ) -> xr.Dataset:
     """Run a scenario on Linux's TCP, in virtual time.
 
@@ -65,6 +72,10 @@ def run_linux(
         As of `run_ns2`.
     stop : threading.Event, optional
         Ends the run early, with a LinuxError.
+    keep : function, optional
+        Gets the guest's folder, the plan and what the guest reports, before the folder goes.
+    hear : function, optional
+        Gets the virtual time that has passed over the duration, in [0, 1], now and then.
 
     Returns
     -------
@@ -102,15 +113,20 @@ def run_linux(
         table = case(scenario, guest) | {"ip": tool("ip"), "tc": tool("tc")}
         (folder / "case.json").write_text(json.dumps(table))
         words = [] if switches.hystart else ["tcp_cubic.hystart=0"]
-        boot(kernel, folder, seed, timeout, table["memory"], words, stop or threading.Event())
+        boot(kernel, folder, seed, timeout, table["memory"], words, stop or threading.Event(), hear)
         answer = json.loads((folder / "told.json").read_text())
         if answer["lost"]:
             raise LinuxError(f"the guest did not write down {answer['lost']:,} packets; shorten duration")
         packets = read_capture(folder, guest, answer["origin"], scenario.duration)
+        ours, hidden = any(f.program for f in guest.flows), frozenset[int]()
+        if ours:
+            packets, hidden = _with_programs(packets, guest, folder, answer, scenario)
+        if keep is not None:
+            keep(folder, guest, answer)
     start = np.array([flow.start for flow in guest.flows])
     counters = _between(answer)
     # Of several routes Linux fills not every packet.
-    bits = 8.0 * packets.sizes if any(f.multipath for f in guest.flows) else None
+    bits = 8.0 * packets.sizes if ours or any(f.multipath for f in guest.flows) else None
     observed_flows = Seen(
         packets.sends,
         packets.receives,
@@ -132,8 +148,52 @@ def run_linux(
     }
     result = observed(scenario, guest, observed_flows, epoch, attrs)
     text = {"units": "packets", "long_name": "retransmissions"}
-    result = result.assign(retransmissions=("flow", counters[:, 1], text), transit_time=_transit(scenario, packets))
+    again = _sent_again(counters[:, 1], packets, hidden, guest, scenario) if ours else counters[:, 1]
+    result = result.assign(retransmissions=("flow", again, text), transit_time=_transit(scenario, packets))
+    result = result.assign(queueing_delay=_queueing(scenario, packets)).assign_coords(quantile=list(QUANTILES))
     return result.assign(of_routes(scenario, guest, packets, answer["end"]))
+
+
+def _with_programs(
+    packets: Captured, guest: LinuxPlan, folder: Path, answer: dict[str, Any], scenario: Scenario
+) -> tuple[Captured, frozenset[int]]:
+    """Packets of all flows, those of programs too, and flows that hide what they send again.
+
+    Raises LinuxError where a program failed.
+    """
+    ours = read_programs(folder, guest, answer["origin"], scenario.duration)
+    check_endings(guest, folder, answer["programs"], ours)
+    finish = packets.finish.copy()
+    for i, what, _, at in answer["programs"]:
+        if what == "client":
+            finish[i] = (at - answer["origin"]) / 1e9
+    sends, receives, drops = (
+        Packets(*(np.concatenate(two) for two in zip(_parts(a), _parts(b), strict=True)))
+        for a, b in ((packets.sends, ours.sends), (packets.receives, ours.receives), (packets.drops, ours.drops))
+    )
+    whole = {
+        "repeats": ours.repeats, "send_routes": np.zeros(ours.sends.time.size, np.int64),
+        "receive_routes": np.zeros(ours.receives.time.size, np.int64), "received": ours.sizes.astype(np.int64),
+        "sizes": ours.sizes, "transit": ours.transit,
+    }  # fmt: skip
+    joined = {name: np.concatenate([getattr(packets, name), values]) for name, values in whole.items()}
+    return replace(packets, sends=sends, receives=receives, drops=drops, finish=finish, **joined), ours.hidden
+
+
+def _sent_again(
+    counted: np.ndarray, packets: Captured, hidden: frozenset[int], guest: LinuxPlan, scenario: Scenario
+) -> np.ndarray:
+    """Retransmissions of all flows; of programs as their headers tell, NaN where they do not."""
+    late = (packets.sends.time >= scenario.warm_up) & packets.repeats
+    repeats = np.bincount(packets.sends.flow[late], minlength=scenario.count)
+    programs = np.array([f.program is not None for f in guest.flows])
+    again = np.where(programs, repeats, counted).astype(float)
+    again[sorted(hidden)] = np.nan
+    return again
+
+
+def _parts(packets: Packets) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    return packets.time, packets.flow, packets.segment
 
 
 def run_linux_many(scenario: Scenario, seeds: Sequence[int], workers: int = 1, **options: Any) -> list[xr.Dataset]:
@@ -207,6 +267,20 @@ def _transit(scenario: Scenario, seen: Captured) -> tuple[str, np.ndarray, dict[
     mean = np.divide(sums, numbers, out=np.full(count, np.nan), where=numbers > 0)
     text = {"units": "s", "long_name": "mean time from the sending of a data packet to its receipt"}
     return "flow", mean, text
+
+
+def _queueing(scenario: Scenario, seen: Captured) -> tuple[tuple[str, str], np.ndarray, dict[str, str]]:
+    """Over `flow` and `quantile`, how much longer a packet took than the flow's fastest."""
+    out = np.full((scenario.count, len(QUANTILES)), np.nan)
+    late = (seen.receives.time >= scenario.warm_up) & np.isfinite(seen.transit)
+    order = np.argsort(seen.receives.flow[late], kind="stable")
+    flow, transit = seen.receives.flow[late][order], seen.transit[late][order]
+    edges = np.searchsorted(flow, np.arange(scenario.count + 1))
+    for i, (a, b) in enumerate(pairwise(edges)):
+        if b > a:
+            out[i] = np.quantile(transit[a:b] - transit[a:b].min(), QUANTILES)
+    text = {"units": "s", "long_name": "time of data packets to their receipt, above the flow's shortest"}
+    return ("flow", "quantile"), out, text
 
 
 def _between(answer: dict[str, Any]) -> np.ndarray:

@@ -163,7 +163,7 @@ def observed(
 ) -> xr.Dataset:
     """What was seen of packets as `run_ns2` returns it; `attrs` come beside the scenario and our version."""
     sends, receives, start, finish = seen.sends, seen.receives, seen.start, seen.finish
-    data = _counts(scenario, sends, seen.drops) | _of_flows(scenario, receives, seen.timeouts, start, finish)
+    data = _counts(scenario, sends, seen.drops) | _of_flows(scenario, seen, start, finish)
     data["link_utilisation"] = ("link", _utilisation(scenario, made, seen), "1", "share of the time a link sent data")
     if not np.isnan(data["link_utilisation"][1]).all():
         busiest = float(np.nanmax(data["link_utilisation"][1]))
@@ -238,10 +238,11 @@ def _as_packets(scenario: Scenario, receives: Packets, drops: Packets, acks: Pac
     return data
 
 
-def _of_flows(scenario: Scenario, receives: Any, timeouts: Any, start: Any, finish: Any) -> dict[str, Any]:
+def _of_flows(scenario: Scenario, seen: Seen, start: Any, finish: Any) -> dict[str, Any]:
     """What each flow received, when it started and finished, as variables: (dimension, values, unit, meaning)."""
+    receives, timeouts = seen.receives, seen.timeouts
     first = _first_receptions(receives)
-    goodput, bits = _received(scenario, receives, first)
+    goodput, bits = _received(scenario, receives, first, seen.bits)
     measured = scenario.duration - scenario.warm_up
     return {
         "slice_goodput": (
@@ -336,10 +337,13 @@ def _by_slice(scenario: Scenario, receives: Packets, first: np.ndarray) -> np.nd
     return np.bincount(places, minlength=slices * scenario.count).reshape(slices, scenario.count)
 
 
-def _received(scenario: Scenario, receives: Packets, first: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _received(
+    scenario: Scenario, receives: Packets, first: np.ndarray, bits: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
     """Segments of each flow received for the first time after the warm-up, and their bits."""
     first = first[receives.time[first] >= scenario.warm_up]
-    flow, bits, count = receives.flow[first], _bits(scenario, receives)[first], scenario.count
+    flow, count = receives.flow[first], scenario.count
+    bits = (_bits(scenario, receives) if bits is None else bits)[first]
     return np.bincount(flow, minlength=count), np.bincount(flow, weights=bits, minlength=count)
 
 

@@ -15,6 +15,7 @@ from .scenario.drops_and_records import Record as Record
 from .scenario.flows import Flows as Flows
 from .scenario.link import Bottleneck as Bottleneck
 from .scenario.link import Link as Link
+from .scenario.program import Program as Program
 from .scenario.scenario import Scenario as Scenario
 from .scenario.toml import load_scenario as load_scenario
 from .scenario.toml import parse_scenario as parse_scenario

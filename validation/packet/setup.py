@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcpdynamics.errors import ScenarioError
+from tcpdynamics.quantities import numbered
 
 from . import user_rules
 from .hops import Way, make_hops, make_links, mark_through, on_clock
@@ -27,6 +28,10 @@ from .scenario.scenario import SILENCE_BINS, Scenario, refuse_above
 
 def build(scenario: Scenario, seed: int) -> k.Sim:
     """Allocate and fill the arrays of a run."""
+    for index, group in enumerate(scenario.flows):
+        if group.program is not None:
+            text = "flows.program: this simulator runs no programs; take run_linux, or tcpdynamics testbed"
+            raise numbered(ScenarioError(text), "flows", index, len(scenario.flows))
     n, ring = scenario.count, scenario.ring
     flows = k.zeroed(n, k.FLOW)
     links, queue_time, queue_size = make_links(scenario)

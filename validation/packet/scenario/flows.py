@@ -16,6 +16,7 @@ from ..kernel.records import SENDERS
 from ..kernel.senders import BOOKS
 from ..kernel.windows import RULES
 from .fields import FORBID, check_keys, described, is_set, key, keys, read_texts
+from .program import Program
 
 NOT_IN_LINUX = "Linux has no such thing, or not translated; leave it out"
 
@@ -24,6 +25,13 @@ MAX_FLOWS = 1_000_000
 
 
 MAX_GROUPS = 100_000
+
+#: Keys that apply to programs.
+OF_PROGRAMS = frozenset(
+    {"program", "count", "packet_size", "rtt", "source", "target", "route", "start", "start_spread", "stop"}
+)
+#: Frames that a program's network lets pass [byte]: IPv6 needs 1280 in them.
+LEAST_FRAME, MOST_FRAME = 1294, 32_821
 
 #: Steps of a sender's rate.
 MAX_STEPS = 100_000
@@ -101,6 +109,12 @@ class Flows:
         "every second segment, within `delayed_ack` (default: 0.1 s), over all routes.",
         choices=SCHEMES,
     )
+    program: Program | None = key(
+        None, "A server and a client of Linux in place of `sender`, for `run_linux` and `tcpdynamics testbed` alone. "
+        "Of the other keys `count`, `packet_size`, `rtt`, `source`, `target`, `route`, `start`, `start_spread` and "
+        "`stop` apply.",
+        kind="Program or None", ns2="ns-2 runs no programs; take run_linux, or tcpdynamics testbed",
+    )  # fmt: skip
     packet_size: int = key(
         500, "Size of a data packet on the wire [byte], headers included.",
         unit="B", low=1, high=1_000_000, advice="count bytes", whole=True,
@@ -287,6 +301,7 @@ class Flows:
         read_texts(self, "flows.")
         check_keys(self, "flows.")
         self._check_owners()
+        self._check_program()
         self._check_path()
         self._check_routes()
         self._check_rates()
@@ -308,6 +323,20 @@ class Flows:
             raise ScenarioError(f"flows.route must name at least two nodes, got {shown(list(self.route))}")
         if self.route is not None and len(set(self.route)) < len(self.route):
             raise ScenarioError(f"flows.route must not pass a node twice, got {shown(list(self.route))}")
+
+    def _check_program(self) -> None:
+        """Refuse what is a sender's, where a program sends."""
+        if self.program is None:
+            return
+        if not isinstance(self.program, Program):
+            raise ScenarioError(f"flows.program must be a Program, got {shown(self.program)}")
+        for name, about in keys(self):
+            if name not in OF_PROGRAMS and is_set(self, name, about):
+                raise ScenarioError(
+                    f"flows.{name} = {shown(getattr(self, name))}: a program has its own way; leave it out"
+                )
+        advice = "count Ethernet's frame: 1514 where a packet of IP has 1500 bytes"
+        check("flows.packet_size (of a program)", self.packet_size, LEAST_FRAME, MOST_FRAME, advice, whole=True)
 
     def _check_routes(self) -> None:
         """What is of "mtcp" only: its routes, and how its receiver acknowledges."""

@@ -1,0 +1,114 @@
+"""`tcpdynamics testbed`: unmodified programs of Linux as flows, in virtual time."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tcpdynamics.errors import OutputError
+
+from ..files import write_netcdf
+from .options import force_option, wrote
+from .progress import progress_line
+
+if TYPE_CHECKING:
+    from tcpdynamics.validation.linux.testbed import Run
+    from tcpdynamics.validation.packet import Scenario
+
+#: The file by which a folder is known as one of this command.
+_RESULT = "result.nc"
+
+
+@click.command()
+@click.argument("scenario", metavar="SCENARIO", type=click.Path(path_type=Path))
+@click.option("--seed", type=click.IntRange(0, 2**128), help="Default: the scenario's own.")
+@click.option("--twice", is_flag=True, help="Run it again with the same seed, and show the first packet that differs.")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="A folder for the result (NetCDF), each program's packets (pcap) and what the programs wrote.",
+)
+@click.option(
+    "--timeout", type=click.FloatRange(1, 1e6), default=600.0, show_default=True, help="Longest wall time [s]."
+)
+@force_option
+def testbed(scenario: Path, seed: int | None, twice: bool, output: Path | None, timeout: float, force: bool) -> None:
+    """Run programs of Linux as flows through one network, in virtual time.
+
+    Flows of SCENARIO (TOML) may be programs, beside flows of Linux's TCP: program = { server = [...], client = [...] }.
+    It needs the kernel of `python -m tcpdynamics.validation.linux build`, and iproute2.
+
+    \b
+    tcpdynamics testbed pair.toml
+    tcpdynamics testbed pair.toml --twice --output DIR
+    """
+    from tcpdynamics.validation.linux.testbed import difference, run_testbed
+    from tcpdynamics.validation.packet import load_scenario
+
+    described = load_scenario(scenario)
+    if output is not None:
+        _check(output, force)
+
+    def once() -> Run:
+        with progress_line("in virtual time") as progress:
+            return run_testbed(described, seed, timeout, progress)
+
+    run = once()
+    click.echo("\n".join(_lines(run, described)))
+    if output is not None:
+        _write(run, output)
+        wrote(output)
+    if twice:
+        parts = difference(run, once())
+        click.echo(f"Repeated: {parts or 'every packet and every byte that programs wrote is the same'}")
+        if parts:
+            raise SystemExit(1)
+
+
+def _lines(run: Run, scenario: Scenario) -> Iterator[str]:
+    result = run.result
+    rates = result.goodput_rate.values
+    total = max(float(rates.sum()), 1e-300)
+    groups = [group for group in scenario.flows for _ in range(group.count)]
+    yield f"{'flow':28} {'Mbit/s':>8} {'share':>7} {'loss':>7}  queueing delay [ms]: median, 95 %, 99 %  sent again"
+    for i, group in enumerate(groups):
+        name = f"{i} {Path(group.program.server[0]).name if group.program else group.control}"
+        sent = max(int(result.sent[i]), 1)
+        delays = "  ".join(f"{1e3 * x:8.2f}" for x in result.queueing_delay.values[i])
+        again = result.retransmissions.values[i]
+        hidden = "hidden" if again != again else f"{int(again)}"
+        shares = f"{rates[i] / 1e6:8.4f} {rates[i] / total:7.1%} {int(result.dropped[i]) / sent:7.2%}"
+        yield f"{name:28} {shares}  {delays:>40}  {hidden:>10}"
+    seconds = scenario.duration
+    yield f"{seconds:g} s of virtual time in {run.wall:.1f} s: {seconds / run.wall:.1f} times real time"
+
+
+def _check(output: Path, force: bool) -> None:
+    """Refuse a folder that holds something else, before the work."""
+    if output.exists() and any(output.iterdir()) and not (force or (output / _RESULT).is_file()):
+        raise OutputError(f"cannot write {output}: it is not empty, and not of this command; give another, or --force")
+    if not output.absolute().parent.is_dir():
+        raise OutputError(f"cannot write {output}: there is no folder {output.absolute().parent}")
+
+
+def _write(run: Run, output: Path) -> None:
+    """Write the folder under a temporary name, then rename it."""
+    part = Path(tempfile.mkdtemp(prefix=f".{output.name}-", dir=output.absolute().parent))
+    try:
+        write_netcdf(part / _RESULT, run.result)
+        run.write(part)
+        part.chmod(0o755)
+        if output.exists():
+            shutil.rmtree(output)
+        os.replace(part, output)
+    except OSError as error:
+        raise OutputError(f"cannot write {output}: {error.strerror or error}") from error
+    finally:
+        shutil.rmtree(part, ignore_errors=True)

@@ -1,0 +1,240 @@
+"""Programs as flows: what is refused, what is read of their packets, and what hostile ones come to."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from tcpdynamics.apps.command.main import cli
+from tcpdynamics.errors import LinuxError, ScenarioError
+from tcpdynamics.validation.linux import LinuxSwitches, installed, run_linux
+from tcpdynamics.validation.linux.case import case
+from tcpdynamics.validation.linux.guest import SNAP_OF_PROGRAMS
+from tcpdynamics.validation.linux.guests import python
+from tcpdynamics.validation.linux.plan import plan
+from tcpdynamics.validation.linux.program_packets import LAYOUT, OUTGOING, read, read_programs, write_pcap
+from tcpdynamics.validation.linux.testbed import Run, difference, run_testbed
+from tcpdynamics.validation.ns2 import run_ns2
+from tcpdynamics.validation.packet import Bottleneck, Flows, Program, Record, Scenario, parse_scenario, simulate
+
+PAIR = Program(server=("serve", "{port}"), client=("fetch", "{address}", "{port}", "{client}", "{seconds}"))
+
+
+def scenario(program: Program = PAIR, *others: Flows, duration: float = 5.0) -> Scenario:
+    """A program over 5 Mbit/s and 40 ms, beside others."""
+    flow = Flows(rtt=0.04, packet_size=1514, program=program)
+    return Scenario((flow, *others), Bottleneck(5e6, 30), duration, 1.0, epoch=1.0)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"program": {"server": [], "client": ["x"]}}, r"flows\.program\.server must list a program and its arguments"),
+        ({"program": {"server": ["x"], "client": ["x", ""]}}, r"client must list texts that are not empty, got ''"),
+        ({"program": {"server": ["x"] * 101, "client": ["x"]}}, r"server \(number\) must be .* in \[1, 100\], got 101"),
+        ({"packet_size": 1000}, r"flows\.packet_size \(of a program\) must be .* in \[1294, 32821\], got 1000"),
+        ({"control": "cubic"}, r"flows\.control = 'cubic': a program has its own way; leave it out"),
+        ({"ecn": True}, r"flows\.ecn = True: a program has its own way"),
+        ({"program": {"server": ["x"], "client": ["x"], "shell": "sh"}}, r"flows\.0\.program\.shell"),
+    ],
+)
+def test_a_program_is_checked(change: dict[str, Any], message: str) -> None:
+    flow = {"rtt": 0.04, "packet_size": 1514, "program": {"server": ["x"], "client": ["y"]}} | change
+    with pytest.raises(ScenarioError, match=message):
+        parse_scenario({"flows": [flow], "bottleneck": {"rate": 5e6, "buffer": 30}, "duration": 5.0, "warm_up": 1.0})
+
+
+def test_others_refuse_programs() -> None:
+    for run in (simulate, run_ns2):
+        with pytest.raises(ScenarioError, match=r"flows\.program: .* take run_linux, or tcpdynamics testbed"):
+            run(scenario())
+
+
+def test_a_program_has_hosts_of_its_own_and_its_arguments_are_filled_in() -> None:
+    both = scenario(PAIR, Flows(count=2, rtt=0.04, packet_size=1514), Flows(rtt=0.04, packet_size=1514, program=PAIR))
+    table = case(both, plan(both, 1, LinuxSwitches()))
+    first, kernel, _, last = table["flows"]
+    assert first["client"] == ["fetch", "10.0.0.1", "6000", "11.0.0.1", "5"] and first["server"] == ["serve", "6000"]
+    assert last["server"] == ["serve", "6003"] and "client" not in kernel
+    assert len({first["space"], kernel["space"], last["space"]}) == 3
+
+
+#: An origin [ns], and a server that sends three packets of UDP of which the second is lost, and one of TCP twice.
+ORIGIN = 1_700_000_002 * 10**9
+
+
+def packet(
+    at: float, content: bytes, way: int = 0, protocol: int = 17, length: int = 200, device: int = 3
+) -> np.ndarray:
+    """A captured frame: Ethernet, IPv4, and what follows."""
+    one = np.zeros(1, LAYOUT)
+    moment = ORIGIN + round(1e9 * at)
+    one["second"], one["nanosecond"] = moment // 10**9, moment % 10**9
+    one["kept"], one["length"], one["device"], one["way"], one["kind"] = SNAP_OF_PROGRAMS, length, device, way, 0x0800
+    head = bytes(12) + b"\x08\x00" + b"\x45" + bytes(8) + bytes([protocol]) + bytes(10)
+    frame = (head + content).ljust(SNAP_OF_PROGRAMS, b"\0")
+    one["frame"] = np.frombuffer(frame, f"V{SNAP_OF_PROGRAMS}")
+    return one
+
+
+def captured(folder: Path) -> Any:
+    """Write captures of a program's two spaces, and give the plan that they belong to."""
+    made = plan(scenario(), 1, LinuxSwitches())
+    segment = bytes(4) + struct.pack(">I", 77) + bytes(4) + b"\x50"
+    sent = [packet(1.0, b"a", OUTGOING), packet(2.0, b"b", OUTGOING), packet(2.0, b"x", OUTGOING, device=1),
+            packet(3.0, b"c", OUTGOING), packet(3.1, b"answer"),
+            packet(4.0, segment, OUTGOING, 6), packet(4.5, segment, OUTGOING, 6)]  # fmt: skip
+    got = [packet(1.03, b"a"), packet(3.05, b"c"), packet(3.06, b"answer", OUTGOING),
+           packet(4.02, segment, 0, 6), packet(4.52, segment, 0, 6)]  # fmt: skip
+    for name, packets in (("sent-a0", sent), ("received-b0", got)):
+        (folder / f"program-{name}").write_bytes(b"".join(one.tobytes() for one in packets))
+    return made
+
+
+def test_packets_of_a_program_are_matched_by_what_they_carry(tmp_path: Path) -> None:
+    found = read_programs(tmp_path, captured(tmp_path), ORIGIN, 5.0)
+    assert found.sends.time.tolist() == [1.0, 2.0, 3.0, 4.0, 4.5] and found.sends.segment.tolist() == [0, 1, 2, 3, 4]
+    assert found.receives.segment.tolist() == [0, 2, 3, 4] and found.drops.segment.tolist() == [1]
+    assert found.transit == pytest.approx([0.03, 0.05, 0.02, 0.02]) and set(found.sizes.tolist()) == {200.0}
+    assert found.repeats.tolist() == [False, False, False, False, True] and not found.hidden
+    early = read_programs(tmp_path, captured(tmp_path), ORIGIN, 3.02)
+    assert early.sends.segment.tolist() == [0, 1, 2] and early.receives.segment.tolist() == [0]
+    assert early.drops.segment.tolist() == [1]  # what arrives after the end is not lost
+
+
+def test_pcap_has_each_packet_with_its_time_and_length(tmp_path: Path) -> None:
+    captured(tmp_path)
+    packets = read(tmp_path / "program-sent-a0")
+    write_pcap(packets, tmp_path / "x.pcap")
+    content = (tmp_path / "x.pcap").read_bytes()
+    assert struct.unpack_from("<I", content)[0] == 0xA1B23C4D and struct.unpack_from("<I", content, 20)[0] == 1
+    heads = [struct.unpack_from("<4I", content, 24 + i * (16 + SNAP_OF_PROGRAMS)) for i in range(6)]
+    assert [head[0] for head in heads] == packets["second"].tolist() and {head[3] for head in heads} == {200}
+    assert len(content) == 24 + 6 * (16 + SNAP_OF_PROGRAMS)
+
+
+def test_two_runs_part_at_their_first_packet_that_differs() -> None:
+    def run(*packets: np.ndarray, **outputs: bytes) -> Run:
+        return Run(
+            captures={"flow0-server": np.frombuffer(b"".join(one.tobytes() for one in packets), LAYOUT)},
+            outputs=outputs,
+            origin=ORIGIN,
+        )
+
+    first = run(packet(1.0, b"a"), packet(2.0, b"b"))
+    assert difference(first, run(packet(1.0, b"a"), packet(2.0, b"b"))) == ""
+    place = "packet 1 of flow0-server at 2.000000000 s"
+    assert (
+        difference(first, run(packet(1.0, b"a"), packet(2.0, b"c")))
+        == f"{place}: byte 34 is 0x62, 0x63 the second time"
+    )
+    assert (
+        difference(first, run(packet(1.0, b"a"), packet(2.5, b"b")))
+        == f"{place}: it comes at 2.500000000 s the second time"
+    )
+    assert difference(first, run(packet(1.0, b"a"), packet(2.0, b"b", length=9))).endswith(
+        "200 bytes, 9 the second time"
+    )
+    assert difference(first, run(packet(1.0, b"a"))) == f"{place} is there once only"
+    other = run(packet(1.0, b"a"), log=b"2")
+    assert (
+        difference(run(packet(1.0, b"a"), log=b"1"), other)
+        == "all packets are the same; log, which a program wrote, is not"
+    )
+
+
+def test_the_command_refuses_in_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TCPDYNAMICS_LINUX", str(tmp_path))
+    path = tmp_path / "pair.toml"
+    path.write_text('duration = 5\nwarm_up = 1\n[bottleneck]\nrate = "5Mbit/s"\nbuffer = 30\n[[flows]]\nrtt = "40ms"\n')
+    missing = CliRunner().invoke(cli, ["testbed", str(path)])
+    assert isinstance(missing.exception, LinuxError) and "is not built" in str(missing.exception)
+    full = CliRunner().invoke(cli, ["testbed", str(path), "--output", str(tmp_path)])
+    assert "it is not empty, and not of this command" in str(full.exception)
+
+
+SERVER = """
+import socket, sys
+listening = socket.create_server(("0.0.0.0", int(sys.argv[1])))
+one, _ = listening.accept()
+while True:
+    one.sendall(bytes(65536))
+"""
+CLIENT = """
+import socket, sys
+one = socket.create_connection((sys.argv[1], int(sys.argv[2])))
+while one.recv(65536):
+    pass
+"""
+SERVE, FETCH = (python(), "-c", SERVER, "{port}"), (python(), "-c", CLIENT, "{address}", "{port}")
+
+
+@pytest.fixture
+def linux() -> None:
+    """The kernel; a test is skipped without one."""
+    if not installed():
+        pytest.skip("Linux is not built")
+
+
+@pytest.mark.slow
+def test_a_program_that_uses_the_kernels_tcp_is_like_a_flow_of_the_kernel(linux: None) -> None:
+    """Two of either kind on one link: the same rates within a few packets, every loss told apart, twice the same."""
+    made = scenario(Program(SERVE, FETCH), Flows(rtt=0.04, packet_size=1514, window_limit=500), duration=30.0)
+    run, again = run_testbed(made, 3), run_testbed(made, 3)
+    result = run.result
+    assert difference(run, again) == "" and result.identical(again.result)
+    assert result.goodput_rate.sum() == pytest.approx(5e6, rel=0.01)
+    assert 0.3 < float(result.goodput_rate[0]) / 5e6 < 0.7
+    assert (np.diff(result.queueing_delay.values, axis=1) >= 0).all() and float(result.retransmissions[0]) > 0
+    assert difference(run, run_testbed(made, 4)) != ""
+
+
+@pytest.mark.slow
+def test_kernel_flows_send_as_without_a_silent_program(linux: None) -> None:
+    """A program that says nothing for 4 s changes no packet of the others until then, and hardly its time.
+
+    Its network makes the kernel's timers expire a grain of 256 ns earlier or later.
+    """
+    kernel = Flows(rtt=0.04, packet_size=1514, window_limit=500)
+    late = Program(SERVE, ("/bin/sh", "-c", 'sleep 4; exec "$@"', "sh", *FETCH))
+    sends = []
+    for flows in ((kernel,), (kernel, Flows(rtt=0.04, packet_size=1514, program=late))):
+        made = Scenario(flows, Bottleneck(5e6, 30), 5.0, 1.0, epoch=1.0, record=Record(sends=True))
+        result = run_linux(made, 3)
+        early = (result.send_time.values < 4.0) & (result.send_flow.values == 0)
+        sends.append(np.stack([result.send_time.values[early], result.send_segment.values[early]]))
+    np.testing.assert_array_equal(sends[0][1], sends[1][1])
+    late_by = np.abs(sends[0][0] - sends[1][0])
+    assert late_by.size > 1000 and np.quantile(late_by, 0.75) < 1.5e-6 and late_by.max() < 2e-4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("server", "client", "message"),
+    [
+        (("/nowhere/x",), FETCH, r"flow 0: the server '/nowhere/x' cannot be started"),
+        (SERVE, ("/etc/passwd",), r"the client '/etc/passwd' cannot be started"),
+        (SERVE, ("/bin/sh", "-c", "echo oh no; exit 3"), r"ended with status 3; the client said: \.\.\.oh no"),
+        (("/bin/sh", "-c", "kill -9 $$"), FETCH, r"the server '/bin/sh' ended with status -9"),
+        (SERVE, ("/bin/sleep", "100"), r"no packet of the server reached the client"),
+        (SERVE, ("/bin/sh", "-c", "mount -o remount,rw / ; ls /run/case; exit 4"), r"permission denied"),
+        (SERVE, ("/bin/sh", "-c", "f() { f | f & }; f; exit 5"), r"ended with status 5"),
+        (SERVE, ("/bin/sh", "-c", "yes > big; test $(stat -c %s big) -le 67108864 && exit 6"), r"ended with status 6"),
+    ],
+)
+def test_hostile_programs_end_in_a_sentence(
+    linux: None, server: tuple[str, ...], client: tuple[str, ...], message: str
+) -> None:
+    with pytest.raises(LinuxError, match=message):
+        run_testbed(scenario(Program(server, client)), 1, timeout=60.0)
+
+
+@pytest.mark.slow
+def test_a_program_that_never_waits_ends_with_the_wall_time(linux: None) -> None:
+    with pytest.raises(LinuxError, match="took longer than 5 s"):
+        run_testbed(scenario(Program(SERVE, ("/bin/sh", "-c", "while :; do :; done"))), 1, timeout=5.0)

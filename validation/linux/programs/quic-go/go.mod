@@ -1,0 +1,5 @@
+module pair
+
+go 1.23
+
+require github.com/quic-go/quic-go v0.54.0

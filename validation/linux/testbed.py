@@ -1,0 +1,138 @@
+"""Programs as flows in virtual time: a run with all that it leaves, and where two runs of one seed part."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from ..packet.scenario.scenario import Scenario
+from .plan import LinuxPlan
+from .program_packets import read, write_pcap
+from .run import run_linux
+
+
+@dataclass
+class Run:
+    """A run, and what its programs and their networks leave.
+
+    Attributes
+    ----------
+    result : Dataset        As `run_linux` returns it.
+    captures : mapping      Name of a space, such as "flow1-server" -> its packets, as the guest captured them.
+    outputs : mapping       Name of a file, such as "flow1-server/output" -> what a program wrote.
+    origin : int            The guest's time of the scenario's beginning [ns].
+    wall : float            How long it took [s].
+    """
+
+    result: xr.Dataset = field(default_factory=xr.Dataset)
+    captures: dict[str, np.ndarray] = field(default_factory=dict)
+    outputs: dict[str, bytes] = field(default_factory=dict)
+    origin: int = 0
+    wall: float = 0.0
+
+    def write(self, folder: Path) -> None:
+        """Write captures as pcap, and what the programs wrote, below a folder."""
+        for name, packets in self.captures.items():
+            write_pcap(packets, folder / f"{name}.pcap")
+        for name, content in self.outputs.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+
+
+def run_testbed(
+    scenario: Scenario, seed: int | None = None, timeout: float = 600.0, hear: Callable[[float], None] | None = None
+) -> Run:
+    """Run a scenario whose flows may be programs.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    seed : int, optional
+        Default: the scenario's own.
+    timeout : float
+        Longest wall time [s].
+    hear : function, optional
+        Gets the virtual time that has passed over the duration, in [0, 1], now and then.
+
+    Returns
+    -------
+    Run
+
+    Raises
+    ------
+    ScenarioError, LinuxError
+        As of `run_linux`; a program that cannot be started, fails, or never sends.
+
+    Examples
+    --------
+    >>> from tcpdynamics.validation.linux import installed
+    >>> from tcpdynamics.validation.packet import Bottleneck, Flows
+    >>> scenario = Scenario((Flows(rtt=0.2),), Bottleneck(1e6, 50), duration=5.0, warm_up=1.0)
+    >>> run = run_testbed(scenario) if installed() else None
+    """
+    run = Run()
+
+    def keep(folder: Path, guest: LinuxPlan, answer: Mapping[str, Any]) -> None:
+        run.origin = answer["origin"]
+        for i, flow in enumerate(guest.flows):
+            if flow.program is None:
+                continue
+            for what, kind, host in zip(("server", "client"), ("sent", "received"), flow.hosts, strict=True):
+                run.captures[f"flow{i}-{what}"] = read(folder / f"program-{kind}-{host}")
+                here = folder / f"flow{i}-{what}"
+                for path in sorted(here.rglob("*")):
+                    if path.is_file() and not path.is_symlink():
+                        run.outputs[path.relative_to(folder).as_posix()] = path.read_bytes()
+
+    began = time.perf_counter()
+    run.result = run_linux(scenario, seed, timeout, keep=keep, hear=hear)
+    run.wall = time.perf_counter() - began
+    return run
+
+
+def difference(first: Run, second: Run) -> str:
+    """Where two runs part: the first packet of any capture that is not the same in both; "" for nowhere."""
+    partings = []
+    for name, packets in first.captures.items():
+        other = second.captures[name]
+        both = min(len(packets), len(other))
+        unlike = np.zeros(both, bool)
+        for key in ("second", "nanosecond", "length", "way", "frame"):
+            unlike |= packets[key][:both] != other[key][:both]
+        if unlike.any() or len(packets) != len(other):
+            at = int(np.argmax(unlike)) if unlike.any() else both
+            one, two = (list_[at] if at < len(list_) else None for list_ in (packets, other))
+            moment = min(_moment(x, run.origin) for x, run in ((one, first), (two, second)) if x is not None)
+            partings.append((moment, name, at, one, two))
+    for name, content in first.outputs.items():
+        if not partings and second.outputs.get(name) != content:
+            return f"all packets are the same; {name}, which a program wrote, is not"
+    if not partings:
+        return ""
+    moment, name, at, one, two = min(partings, key=lambda row: row[0])
+    if one is None or two is None:
+        return f"packet {at} of {name} at {moment:.9f} s is there once only"
+    return f"packet {at} of {name} at {moment:.9f} s: {_unlike(one, two, first.origin, second.origin)}"
+
+
+def _moment(packet: Any, origin: int) -> float:
+    return float(int(packet["second"]) * 10**9 + int(packet["nanosecond"]) - origin) / 1e9
+
+
+def _unlike(one: Any, two: Any, *origins: int) -> str:
+    """What differs between two packets, in words."""
+    times = [_moment(packet, origin) for packet, origin in zip((one, two), origins, strict=True)]
+    if times[0] != times[1]:
+        return f"it comes at {times[1]:.9f} s the second time"
+    if one["length"] != two["length"]:
+        return f"it has {one['length']} bytes, {two['length']} the second time"
+    a, b = one["frame"].tobytes(), two["frame"].tobytes()
+    where = next((i for i, (x, y) in enumerate(zip(a, b, strict=True)) if x != y), len(a))
+    return f"byte {where} is {a[where]:#04x}, {b[where]:#04x} the second time"
