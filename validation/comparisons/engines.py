@@ -17,7 +17,7 @@ from ..ns2 import run_ns2, tcl
 from ..packet import Scenario, simulate
 
 #: Of `Flows`: what came after runs were recorded, and counts where it is given.
-LATER = ("loss_probes", "frto")
+LATER = ("loss_probes", "frto", "program")
 
 
 @dataclass(frozen=True)
