@@ -67,7 +67,7 @@ def _unharmed(paper: str) -> dict[str, Any]:
 
 
 def _with_added(paper: str, _: Sequence[str], stores: Path, executor: Executor) -> Iterable[dict[str, Any]]:
-    """What is recorded, with the claims that it lacks; `added` of what made it says when and by which commit."""
+    """What is recorded, with the claims that it lacks; `made.added` has date and commit of the run."""
     document = _unharmed(paper)
     rows, before = document["rows"], document["made"]
     new = tuple(name for name in claims(paper) if name not in rows)
@@ -105,7 +105,7 @@ def _with_ns2(paper: str, names: Sequence[str], stores: Path, executor: Executor
         yield document | {"made": document["made"] | {"digest": digest(document["rows"])}}
 
 
-#: What is said of claims that were added.
+#: Facts of the run that added claims.
 _MADE = ("date", "commit", "seconds", "machine", "libraries")
 Way = Callable[[str, Sequence[str], Path, Executor], Iterable[dict[str, Any]]]
 _WAYS: Mapping[str, Way] = {"--added": _with_added, "--ns2": _with_ns2}

@@ -14,15 +14,12 @@ import click
 from tcpdynamics.errors import OutputError
 
 from ..files import write_netcdf
-from .options import force_option, wrote
+from .options import wrote
 from .progress import progress_line
 
 if TYPE_CHECKING:
     from tcpdynamics.validation.linux.testbed import Run
     from tcpdynamics.validation.packet import Scenario
-
-#: The file by which a folder is known as one of this command.
-_RESULT = "result.nc"
 
 
 @click.command()
@@ -33,13 +30,12 @@ _RESULT = "result.nc"
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="A folder for the result (NetCDF), each program's packets (pcap) and what the programs wrote.",
+    help="A new folder for the result (NetCDF), each program's packets (pcap) and what the programs wrote.",
 )
 @click.option(
     "--timeout", type=click.FloatRange(1, 1e6), default=600.0, show_default=True, help="Longest wall time [s]."
 )
-@force_option
-def testbed(scenario: Path, seed: int | None, twice: bool, output: Path | None, timeout: float, force: bool) -> None:
+def testbed(scenario: Path, seed: int | None, twice: bool, output: Path | None, timeout: float) -> None:
     """Run programs of Linux as flows through one network, in virtual time.
 
     Flows of SCENARIO (TOML) may be programs, beside flows of Linux's TCP: program = { server = [...], client = [...] }.
@@ -54,7 +50,7 @@ def testbed(scenario: Path, seed: int | None, twice: bool, output: Path | None, 
 
     described = load_scenario(scenario)
     if output is not None:
-        _check(output, force)
+        _check(output)
 
     def once() -> Run:
         with progress_line("in virtual time") as progress:
@@ -90,10 +86,10 @@ def _lines(run: Run, scenario: Scenario) -> Iterator[str]:
     yield f"{seconds:g} s of virtual time in {run.wall:.1f} s: {seconds / run.wall:.1f} times real time"
 
 
-def _check(output: Path, force: bool) -> None:
-    """Refuse a folder that holds something else, before the work."""
-    if output.exists() and any(output.iterdir()) and not (force or (output / _RESULT).is_file()):
-        raise OutputError(f"cannot write {output}: it is not empty, and not of this command; give another, or --force")
+def _check(output: Path) -> None:
+    """Refuse a folder that holds something, before the work."""
+    if output.exists() and any(output.iterdir()):
+        raise OutputError(f"cannot write {output}: it is not empty; give another name")
     if not output.absolute().parent.is_dir():
         raise OutputError(f"cannot write {output}: there is no folder {output.absolute().parent}")
 
@@ -102,11 +98,9 @@ def _write(run: Run, output: Path) -> None:
     """Write the folder under a temporary name, then rename it."""
     part = Path(tempfile.mkdtemp(prefix=f".{output.name}-", dir=output.absolute().parent))
     try:
-        write_netcdf(part / _RESULT, run.result)
+        write_netcdf(part / "result.nc", run.result)
         run.write(part)
         part.chmod(0o755)
-        if output.exists():
-            shutil.rmtree(output)
         os.replace(part, output)
     except OSError as error:
         raise OutputError(f"cannot write {output}: {error.strerror or error}") from error

@@ -153,12 +153,12 @@ def _program(i: int, f: LinuxFlow, duration: float) -> dict[str, Any]:
     address, client = f.routes[0].addresses
     places = dict(zip(PLACES, (address, str(FIRST_PORT + i), client, f"{duration - f.start:g}"), strict=True))
 
-    def filled(words: Iterable[str]) -> list[str]:
+    def filled(arguments: Iterable[str]) -> list[str]:
         out = []
-        for word in words:
+        for argument in arguments:
             for place, value in places.items():
-                word = word.replace(place, value)
-            out.append(word)
+                argument = argument.replace(place, value)
+            out.append(argument)
         return out
 
     return {"server": filled(f.program.server), "client": filled(f.program.client), "far": f.hosts[1]}

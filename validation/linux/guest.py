@@ -48,7 +48,7 @@ DUALPI2 = (
 )  # fmt: skip
 IPPROTO_MPTCP, SOL_MPTCP, MPTCP_TCPINFO, MPTCP_SUBFLOW_ADDRS = 262, 284, 2, 3
 #: A captured packet is cut after the TCP header without options; with Multipath TCP, after all options; of a program,
-#: after what tells it from others.
+#: after what distinguishes it from others.
 SNAP, OPTIONS, SNAP_OF_PROGRAMS = 54, 40, 128
 BLOCK, BLOCKS = 1 << 20, 8
 DATA = bytes(1 << 18)
@@ -95,6 +95,9 @@ def make_network(case: Any) -> dict[str, int]:
     setting("net/core/wmem_max", "1000000000")
     for name, settings in case["spaces"].items():
         check(libc.unshare(CLONE_NEWNET))
+        setting(
+            "net/ipv6/conf/default/disable_ipv6", "1"
+        )  # else devices solicit routers, through the scenario's queues
         path = f"/run/netns/{name}"
         os.close(os.open(path, os.O_CREAT))
         mount("/proc/self/ns/net", path, "none", MS_BIND)
@@ -285,6 +288,7 @@ class Programs:
         #: A running program's descriptor -> flow, "server" or "client", the process; what became of those that ended.
         self.running: dict[int, tuple[int, str, Any]] = {}
         self.over: list[Any] = []
+        self.stopped: set[int] = set()
         if self.flows:
             os.makedirs("/run/groups")
             mount("groups", "/run/groups", "cgroup2")
@@ -307,9 +311,9 @@ class Programs:
         os.makedirs(folder)
         mount("tmp", folder, "tmpfs", 0, f"size={FILES_OF_PROGRAM},nr_inodes=1000")
         enter(self.all_spaces, space)
-        words = self.case["flows"][i][what]
+        arguments = self.case["flows"][i][what]
         environment = ENVIRONMENT | {"HOME": folder, "TMPDIR": folder}
-        if shutil.which(words[0], path=ENVIRONMENT["PATH"]) is None:
+        if shutil.which(arguments[0], path=ENVIRONMENT["PATH"]) is None:
             self.over.append([i, what, "cannot be started: there is no such program", time.time_ns()])
             return
 
@@ -317,14 +321,9 @@ class Programs:
         # Without a function of ours between fork and exec Python calls vfork: the rings of captures are not copied.
         with open(f"{folder}/output", "wb") as output:
             one = subprocess.Popen(
-                [sys.executable, "-IS", "-c", CONFINED, *words],
-                cwd=folder,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
+                [sys.executable, "-IS", "-c", CONFINED, *arguments], cwd=folder, env=environment,
+                stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
+            )  # fmt: skip
         join("")
         enter(self.all_spaces, "")
         number = os.pidfd_open(one.pid)
@@ -336,11 +335,13 @@ class Programs:
         i, what, one = self.running.pop(number)
         self.poll.unregister(number)
         os.close(number)
-        self.over.append([i, what, one.wait(), time.time_ns()])
+        status = one.wait()
+        self.over.append([i, what, 0 if i in self.stopped else status, time.time_ns()])
 
     def end(self, i: int) -> None:
         """End all processes of a flow."""
         if i in self.flows:
+            self.stopped.add(i)
             with open(f"/run/groups/{i}/cgroup.kill", "w") as file:
                 file.write("1")
 

@@ -106,7 +106,7 @@ def boot(
     memory: int,
     words: Sequence[str],
     stop: threading.Event,
-    hear: Callable[[float], None] | None = None,
+    progress: Callable[[float], None] | None = None,
 ) -> None:
     """Run a guest whose folder has `guest.py` and `case.json`, until it ends.
 
@@ -120,8 +120,8 @@ def boot(
         Further words for the kernel's command line.
     stop : threading.Event
         Ends the guest early.
-    hear : function, optional
-        Gets what stands in the guest's file `clock`, now and then.
+    progress : function, optional
+        Is called with the share of virtual time that has passed, now and then.
 
     Raises
     ------
@@ -150,7 +150,7 @@ def boot(
             start_new_session=True,
         )
     try:
-        late = not _wait(process, timeout, stop, partial(_tell, folder / "clock", hear))
+        late = not _wait(process, timeout, stop, partial(_report, folder / "clock", progress))
     finally:
         _end(process)
     if stop.is_set():
@@ -173,14 +173,14 @@ def _refused(said: Path) -> str:
     return " ".join(refusal[1].split()) if refusal else ""
 
 
-def _tell(clock: Path, hear: Callable[[float], None] | None) -> None:
-    """Say how far the guest is."""
+def _report(clock: Path, progress: Callable[[float], None] | None) -> None:
+    """Report the share of virtual time that has passed, which the guest writes to its file `clock`."""
     with suppress(OSError, ValueError):
-        if hear is not None:
-            hear(float(clock.read_text()))
+        if progress is not None:
+            progress(float(clock.read_text()))
 
 
-def _wait(process: subprocess.Popen[bytes], timeout: float, stop: threading.Event, tell: Callable[[], None]) -> bool:
+def _wait(process: subprocess.Popen[bytes], timeout: float, stop: threading.Event, report: Callable[[], None]) -> bool:
     """Whether a process ended in time."""
     done = threading.Event()
 
@@ -192,7 +192,7 @@ def _wait(process: subprocess.Popen[bytes], timeout: float, stop: threading.Even
     remaining = timeout
     while not done.wait(min(remaining, 0.2)) and not stop.is_set():
         remaining -= 0.2
-        tell()
+        report()
         if remaining <= 0:
             return False
     return True

@@ -109,7 +109,7 @@ def _typed(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _keys(packets: np.ndarray) -> np.ndarray:
-    """What tells a packet from others: what follows its IP header, as far as it was kept, and its length."""
+    """What distinguishes packets: the bytes after the IP header, as far as they were kept, and the length."""
     v6 = packets["kind"] == IPV6
     keys = np.zeros(len(packets), [("length", np.int64), ("text", "V94")])
     keys["length"] = packets["length"]
@@ -163,20 +163,19 @@ def write_pcap(packets: np.ndarray, path: Path) -> None:
 def check_endings(made: LinuxPlan, folder: Path, over: Sequence[Sequence[Any]], packets: ProgramPackets) -> None:
     """Raise LinuxError where a program failed, or a server's packets never came; `over` is the guest's list."""
     for i, what, status, _ in over:
-        words = made.flows[i].program
-        program = shown(getattr(words, what)[0])
+        program = shown(getattr(made.flows[i].program, what)[0])
         if isinstance(status, str):
             raise LinuxError(f"flow {i}: the {what} {program} {status}")
         if status:
-            raise LinuxError(f"flow {i}: the {what} {program} ended with status {status}{_said(folder, i, what)}")
+            raise LinuxError(f"flow {i}: the {what} {program} ended with status {status}{_output(folder, i, what)}")
     came = set(packets.receives.flow.tolist())
     for i, flow in enumerate(made.flows):
         if flow.program is not None and i not in came:
-            said = "".join(_said(folder, i, what) for what in ("server", "client"))
-            raise LinuxError(f"flow {i}: no packet of the server reached the client{said}")
+            output = "".join(_output(folder, i, what) for what in ("server", "client"))
+            raise LinuxError(f"flow {i}: no packet of the server reached the client{output}")
 
 
-def _said(folder: Path, i: int, what: str) -> str:
+def _output(folder: Path, i: int, what: str) -> str:
     path = folder / f"flow{i}-{what}" / "output"
     text = " ".join(path.read_text("utf-8", "replace").split())[-400:] if path.exists() else ""
-    return f"; the {what} said: ...{text}" if text else f"; the {what} said nothing"
+    return f"; the {what} printed: ...{text}" if text else f"; the {what} printed nothing"

@@ -45,7 +45,7 @@ def run_linux(
     epoch: np.ndarray | None = None,
     stop: threading.Event | None = None,
     keep: Callable[[Path, LinuxPlan, dict[str, Any]], None] | None = None,
-    hear: Callable[[float], None] | None = None,
+    progress: Callable[[float], None] | None = None,
 ) -> xr.Dataset:
     """Run a scenario on Linux's TCP, in virtual time.
 
@@ -74,8 +74,8 @@ def run_linux(
         Ends the run early, with a LinuxError.
     keep : function, optional
         Gets the guest's folder, the plan and what the guest reports, before the folder goes.
-    hear : function, optional
-        Gets the virtual time that has passed over the duration, in [0, 1], now and then.
+    progress : function, optional
+        Is called with the share of virtual time that has passed, now and then.
 
     Returns
     -------
@@ -113,7 +113,7 @@ def run_linux(
         table = case(scenario, guest) | {"ip": tool("ip"), "tc": tool("tc")}
         (folder / "case.json").write_text(json.dumps(table))
         words = [] if switches.hystart else ["tcp_cubic.hystart=0"]
-        boot(kernel, folder, seed, timeout, table["memory"], words, stop or threading.Event(), hear)
+        boot(kernel, folder, seed, timeout, table["memory"], words, stop or threading.Event(), progress)
         answer = json.loads((folder / "told.json").read_text())
         if answer["lost"]:
             raise LinuxError(f"the guest did not write down {answer['lost']:,} packets; shorten duration")
@@ -183,7 +183,7 @@ def _with_programs(
 def _sent_again(
     counted: np.ndarray, packets: Captured, hidden: frozenset[int], guest: LinuxPlan, scenario: Scenario
 ) -> np.ndarray:
-    """Retransmissions of all flows; of programs as their headers tell, NaN where they do not."""
+    """Retransmissions of all flows; of programs as their headers show, NaN where they do not."""
     late = (packets.sends.time >= scenario.warm_up) & packets.repeats
     repeats = np.bincount(packets.sends.flow[late], minlength=scenario.count)
     programs = np.array([f.program is not None for f in guest.flows])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from .program_packets import read, write_pcap
 from .run import run_linux
 
 
-@dataclass
+@dataclass(frozen=True)
 class Run:
     """A run, and what its programs and their networks leave.
 
@@ -30,11 +30,11 @@ class Run:
     wall : float            How long it took [s].
     """
 
-    result: xr.Dataset = field(default_factory=xr.Dataset)
-    captures: dict[str, np.ndarray] = field(default_factory=dict)
-    outputs: dict[str, bytes] = field(default_factory=dict)
-    origin: int = 0
-    wall: float = 0.0
+    result: xr.Dataset
+    captures: Mapping[str, np.ndarray]
+    outputs: Mapping[str, bytes]
+    origin: int
+    wall: float
 
     def write(self, folder: Path) -> None:
         """Write captures as pcap, and what the programs wrote, below a folder."""
@@ -47,7 +47,7 @@ class Run:
 
 
 def run_testbed(
-    scenario: Scenario, seed: int | None = None, timeout: float = 600.0, hear: Callable[[float], None] | None = None
+    scenario: Scenario, seed: int | None = None, timeout: float = 600.0, progress: Callable[[float], None] | None = None
 ) -> Run:
     """Run a scenario whose flows may be programs.
 
@@ -58,8 +58,8 @@ def run_testbed(
         Default: the scenario's own.
     timeout : float
         Longest wall time [s].
-    hear : function, optional
-        Gets the virtual time that has passed over the duration, in [0, 1], now and then.
+    progress : function, optional
+        Is called with the share of virtual time that has passed, now and then.
 
     Returns
     -------
@@ -77,24 +77,25 @@ def run_testbed(
     >>> scenario = Scenario((Flows(rtt=0.2),), Bottleneck(1e6, 50), duration=5.0, warm_up=1.0)
     >>> run = run_testbed(scenario) if installed() else None
     """
-    run = Run()
+    captures: dict[str, np.ndarray] = {}
+    outputs: dict[str, bytes] = {}
+    origin = 0
 
     def keep(folder: Path, guest: LinuxPlan, answer: Mapping[str, Any]) -> None:
-        run.origin = answer["origin"]
+        nonlocal origin
+        origin = answer["origin"]
         for i, flow in enumerate(guest.flows):
             if flow.program is None:
                 continue
             for what, kind, host in zip(("server", "client"), ("sent", "received"), flow.hosts, strict=True):
-                run.captures[f"flow{i}-{what}"] = read(folder / f"program-{kind}-{host}")
-                here = folder / f"flow{i}-{what}"
-                for path in sorted(here.rglob("*")):
+                captures[f"flow{i}-{what}"] = read(folder / f"program-{kind}-{host}")
+                for path in sorted((folder / f"flow{i}-{what}").rglob("*")):
                     if path.is_file() and not path.is_symlink():
-                        run.outputs[path.relative_to(folder).as_posix()] = path.read_bytes()
+                        outputs[path.relative_to(folder).as_posix()] = path.read_bytes()
 
     began = time.perf_counter()
-    run.result = run_linux(scenario, seed, timeout, keep=keep, hear=hear)
-    run.wall = time.perf_counter() - began
-    return run
+    result = run_linux(scenario, seed, timeout, keep=keep, progress=progress)
+    return Run(result, captures, outputs, origin, time.perf_counter() - began)
 
 
 def difference(first: Run, second: Run) -> str:

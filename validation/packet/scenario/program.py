@@ -46,16 +46,16 @@ class Program:
 
     def __post_init__(self) -> None:
         for name in ("server", "client"):
-            words = getattr(self, name)
+            arguments = getattr(self, name)
             at = f"flows.program.{name}"
-            if isinstance(words, str) or not isinstance(words, tuple | list) or not words:
+            if isinstance(arguments, str) or not isinstance(arguments, tuple | list) or not arguments:
                 example = '["iperf3", "-s"]'
                 raise ScenarioError(
-                    f"{at} must list a program and its arguments, such as {example}, got {shown(words)}"
+                    f"{at} must list a program and its arguments, such as {example}, got {shown(arguments)}"
                 )
-            check(f"{at} (number)", len(words), 1, MOST_ARGUMENTS, "shorten the list", whole=True)
-            for word in words:
-                if not isinstance(word, str) or "\0" in word or not word:
-                    raise ScenarioError(f"{at} must list texts that are not empty, got {shown(word)}")
-                check(f"{at} (characters of an argument)", len(word), 1, LONGEST_ARGUMENT, "shorten it", whole=True)
-            object.__setattr__(self, name, tuple(words))
+            check(f"{at} (number)", len(arguments), 1, MOST_ARGUMENTS, "shorten the list", whole=True)
+            for argument in arguments:
+                if not isinstance(argument, str) or "\0" in argument or not argument:
+                    raise ScenarioError(f"{at} must list texts that are not empty, got {shown(argument)}")
+                check(f"{at} (characters of an argument)", len(argument), 1, LONGEST_ARGUMENT, "shorten it", whole=True)
+            object.__setattr__(self, name, tuple(arguments))
