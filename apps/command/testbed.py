@@ -19,11 +19,11 @@ from .progress import progress_line
 
 if TYPE_CHECKING:
     from tcpdynamics.validation.linux.testbed import Run
-    from tcpdynamics.validation.packet import Scenario
+    from tcpdynamics.validation.packet import Flows, Scenario
 
 
 @click.command()
-@click.argument("scenario", metavar="SCENARIO", type=click.Path(path_type=Path))
+@click.argument("scenario", metavar="SCENARIO")
 @click.option("--seed", type=click.IntRange(0, 2**128), help="Default: the scenario's own.")
 @click.option("--twice", is_flag=True, help="Run it again with the same seed, and show the first packet that differs.")
 @click.option(
@@ -35,26 +35,35 @@ if TYPE_CHECKING:
 @click.option(
     "--timeout", type=click.FloatRange(1, 1e6), default=600.0, show_default=True, help="Longest wall time [s]."
 )
-def testbed(scenario: Path, seed: int | None, twice: bool, output: Path | None, timeout: float) -> None:
+@click.option(
+    "--view", multiple=True, metavar="DIR",
+    help="A folder that programs see beside the system's own and those of ready stacks; may be repeated. Default: all.",
+)
+def testbed(
+    scenario: str, seed: int | None, twice: bool, output: Path | None, timeout: float, view: tuple[str, ...]
+) -> None:
     """Run programs of Linux as flows through one network, in virtual time.
 
-    Flows of SCENARIO (TOML) may be programs, beside flows of Linux's TCP: program = { server = [...], client = [...] }.
-    It needs the kernel of `python -m tcpdynamics.validation.linux build`, and iproute2.
+    SCENARIO is a file x.toml whose flows may be programs: program = { server = [...], client = [...] }. Or it is the
+    name of a ready stack (aioquic, iperf3, nginx, ngtcp2, quic-go, quinn), which runs beside the kernel's CUBIC. It
+    needs the kernel of `python -m tcpdynamics.validation.linux build`, and iproute2.
 
     \b
+    tcpdynamics testbed quinn
     tcpdynamics testbed pair.toml
     tcpdynamics testbed pair.toml --twice --output DIR
     """
+    from tcpdynamics.validation.linux.stacks import beside_cubic, stacks
     from tcpdynamics.validation.linux.testbed import difference, run_testbed
     from tcpdynamics.validation.packet import load_scenario
 
-    described = load_scenario(scenario)
+    described = beside_cubic(scenario) if scenario in stacks() else load_scenario(scenario)
     if output is not None:
         _check(output)
 
     def once() -> Run:
         with progress_line("in virtual time") as progress:
-            return run_testbed(described, seed, timeout, progress)
+            return run_testbed(described, seed, timeout, progress, view or None)
 
     run = once()
     click.echo("\n".join(_lines(run, described)))
@@ -75,7 +84,7 @@ def _lines(run: Run, scenario: Scenario) -> Iterator[str]:
     groups = [group for group in scenario.flows for _ in range(group.count)]
     yield f"{'flow':28} {'Mbit/s':>8} {'share':>7} {'loss':>7}  queueing delay [ms]: median, 95 %, 99 %  sent again"
     for i, group in enumerate(groups):
-        name = f"{i} {Path(group.program.server[0]).name if group.program else group.control}"
+        name = f"{i} {name_of(group)}"
         sent = max(int(result.sent[i]), 1)
         delays = "  ".join(f"{1e3 * x:8.2f}" for x in result.queueing_delay.values[i])
         again = result.retransmissions.values[i]
@@ -84,6 +93,13 @@ def _lines(run: Run, scenario: Scenario) -> Iterator[str]:
         yield f"{name:28} {shares}  {delays:>40}  {hidden:>10}"
     seconds = scenario.duration
     yield f"{seconds:g} s of virtual time in {run.wall:.1f} s: {seconds / run.wall:.1f} times real time"
+
+
+def name_of(group: Flows) -> str:
+    """What a flow is called: its stack, its server's program, or its control."""
+    if group.program is None:
+        return group.control
+    return group.program.stack or Path(group.program.server[0]).name
 
 
 def _check(output: Path) -> None:

@@ -11,6 +11,7 @@ from tcpdynamics.errors import TcpDynamicsError
 
 from .build import build
 from .kernel import absent, kernels, manifest
+from .stacks import build_stack, stacks
 
 
 def main(words: list[str] | None = None) -> int:
@@ -33,6 +34,8 @@ def main(words: list[str] | None = None) -> int:
     )
     making.add_argument("--source", type=Path, help="a tree, a .tar.xz or a .deb; default: the newest below /usr/src")
     making.add_argument("--jobs", type=int, default=1, help="compilers at a time")
+    building = commands.add_parser("stack", help="build ready stacks for `tcpdynamics testbed`, or list them")
+    building.add_argument("names", nargs="*", metavar="NAME", help="such as quinn; none: list all")
     commands.add_parser("where", help="say which kernels are made, and in which folders")
     arguments = parser.parse_args(words)
     if arguments.command == "where":
@@ -42,6 +45,13 @@ def main(words: list[str] | None = None) -> int:
             print(absent(), file=sys.stderr)
         return 0
     try:
+        if arguments.command == "stack":
+            for name in arguments.names:
+                print(f"{name}: {build_stack(name)}")
+            if not arguments.names:
+                for name, stack in stacks().items():
+                    print(f"{name:10} {'built' if stack.built else '-':6} {stack.about}")
+            return 0
         folder = build(arguments.source, max(1, arguments.jobs), Progress())
     except TcpDynamicsError as error:
         print(f"\nError: {error}", file=sys.stderr)

@@ -72,6 +72,7 @@ def case(scenario: Scenario, made: LinuxPlan) -> dict[str, Any]:
         "queues": [(w.source, f"d{i}") for i, w in enumerate(made.wires) if w.link is not None],
         "flows": [_flow(f, made) | _program(i, f, scenario.duration) for i, f in enumerate(made.flows)],
         "program_memory": PROGRAM_MEMORY,
+        "ipv6": any(f.program is not None and f.program.ipv6 for f in made.flows),
         "duration": nanoseconds(scenario.duration),
         "warm_up": nanoseconds(scenario.warm_up),
         "settle": settling(len(made.wires)),
@@ -122,7 +123,9 @@ def _longest_rtt(scenario: Scenario) -> float:
 
 
 def _host(made: LinuxPlan, name: str, buffer: int) -> dict[str, str]:
-    """Settings of a space with hosts."""
+    """Settings of a space with hosts; those of programs have Linux's own buffers."""
+    if any(name in f.hosts for f in made.flows if f.program is not None):
+        return made.spaces[name] | {"ipv4/tcp_rmem": "4096 131072 33554432", "ipv4/tcp_wmem": "4096 16384 4194304"}
     limits = f"4096 {buffer} {2 * buffer}"
     fixed = {"ipv4/tcp_rmem": limits, "ipv4/tcp_wmem": limits, "ipv4/tcp_moderate_rcvbuf": "0"}
     return made.spaces[name] | fixed
@@ -150,8 +153,10 @@ def _program(i: int, f: LinuxFlow, duration: float) -> dict[str, Any]:
     """The command lines of a flow that is a program."""
     if f.program is None:
         return {}
-    address, client = f.routes[0].addresses
-    places = dict(zip(PLACES, (address, str(FIRST_PORT + i), client, f"{duration - f.start:g}"), strict=True))
+    address, client = (ipv6(text) if f.program.ipv6 else text for text in f.routes[0].addresses)
+    host = f"[{address}]" if f.program.ipv6 else address
+    values = (address, host, str(FIRST_PORT + i), client, f"{duration - f.start:g}")
+    places = dict(zip(PLACES, values, strict=True))
 
     def filled(arguments: Iterable[str]) -> list[str]:
         out = []
@@ -161,7 +166,18 @@ def _program(i: int, f: LinuxFlow, duration: float) -> dict[str, Any]:
             out.append(argument)
         return out
 
-    return {"server": filled(f.program.server), "client": filled(f.program.client), "far": f.hosts[1]}
+    refused = [number for number, allowed in ((103, f.program.gso), (104, f.program.gro)) if not allowed]
+    programs = {"server": filled(f.program.server), "client": filled(f.program.client)}
+    return programs | {"far": f.hosts[1], "refused": refused}
+
+
+def ipv6(address: str) -> str:
+    """The address of IPv6 that belongs to one of IPv4.
+
+    >>> ipv6("10.0.1.73")
+    'fd00::10:0:1:73'
+    """
+    return f"fd00::{address.replace('.', ':')}"
 
 
 def _batches(made: LinuxPlan) -> list[tuple[str, str, list[str]]]:
@@ -221,18 +237,22 @@ def _add_flow(lines: dict[str, list[str]], made: LinuxPlan, f: LinuxFlow) -> Non
     (out, into), (out_far, into_far) = (_devices(made, plug) for plug in plugs)
     window = f"initcwnd {f.window[0]} rto_min {round(1e3 * f.min_rto)}ms"
     answer = f"window {f.window[1] * f.payload} advmss {f.packet_size - HEADERS} quickack {int(f.quick)}"
+    if f.program is not None:
+        window = answer = ""  # a program's sockets are Linux's as they come
     for way in f.routes:
-        source, target = way.addresses
-        lines[a].append(f"addr add {source}/32 dev lo")
-        lines[b].append(f"addr add {target}/32 dev lo")
-        lines[a].append(f"route add {target}/32 dev {out} src {source} {window}")
+        source, target, bits = *way.addresses, 32
+        if f.program is not None and f.program.ipv6:
+            source, target, bits = ipv6(source), ipv6(target), 128
+        lines[a].append(f"addr add {source}/{bits} dev lo")
+        lines[b].append(f"addr add {target}/{bits} dev lo")
+        lines[a].append(f"route add {target}/{bits} dev {out} src {source} {window}")
         for i in way.wires_there:
-            lines[made.wires[i].source].append(f"route add {target}/32 dev {_devices(made, i)[0]}")
-        lines[last].append(f"route add {target}/32 dev {out_far}")
-        lines[b].append(f"route add {source}/32 dev {into_far} src {target} {answer}")
+            lines[made.wires[i].source].append(f"route add {target}/{bits} dev {_devices(made, i)[0]}")
+        lines[last].append(f"route add {target}/{bits} dev {out_far}")
+        lines[b].append(f"route add {source}/{bits} dev {into_far} src {target} {answer}")
         for i in way.wires_back:
-            lines[made.wires[i].source].append(f"route add {source}/32 dev {_devices(made, i)[0]}")
-        lines[first].append(f"route add {source}/32 dev {into}")
+            lines[made.wires[i].source].append(f"route add {source}/{bits} dev {_devices(made, i)[0]}")
+        lines[first].append(f"route add {source}/{bits} dev {into}")
     if f.multipath:
         subflows = len(f.routes) - 1
         for host in (a, b):

@@ -51,6 +51,13 @@ IPPROTO_MPTCP, SOL_MPTCP, MPTCP_TCPINFO, MPTCP_SUBFLOW_ADDRS = 262, 284, 2, 3
 #: after what distinguishes it from others.
 SNAP, OPTIONS, SNAP_OF_PROGRAMS = 54, 40, 128
 BLOCK, BLOCKS = 1 << 20, 8
+#: IPv6 sends nothing by itself through the scenario's queues: no solicitations; reports of groups at once, beforehand.
+NO_IPV6 = {"conf/default/disable_ipv6": "1"}
+SILENT_IPV6 = {
+    "conf/default/accept_dad": "0", "conf/default/dad_transmits": "0", "conf/default/router_solicitations": "0",
+    "conf/default/addr_gen_mode": "1", "conf/default/mldv2_unsolicited_report_interval": "1",
+    "conf/default/forwarding": "1", "conf/all/forwarding": "1",
+}  # fmt: skip
 DATA = bytes(1 << 18)
 
 
@@ -95,9 +102,8 @@ def make_network(case: Any) -> dict[str, int]:
     setting("net/core/wmem_max", "1000000000")
     for name, settings in case["spaces"].items():
         check(libc.unshare(CLONE_NEWNET))
-        setting(
-            "net/ipv6/conf/default/disable_ipv6", "1"
-        )  # else devices solicit routers, through the scenario's queues
+        for key, value in (SILENT_IPV6 if case["ipv6"] else NO_IPV6).items():
+            setting(f"net/ipv6/{key}", value)
         path = f"/run/netns/{name}"
         os.close(os.open(path, os.O_CREAT))
         mount("/proc/self/ns/net", path, "none", MS_BIND)
@@ -289,6 +295,7 @@ class Programs:
         self.running: dict[int, tuple[int, str, Any]] = {}
         self.over: list[Any] = []
         self.stopped: set[int] = set()
+        self.traits: dict[int, dict[str, Any]] = {}
         if self.flows:
             os.makedirs("/run/groups")
             mount("groups", "/run/groups", "cgroup2")
@@ -311,7 +318,8 @@ class Programs:
         os.makedirs(folder)
         mount("tmp", folder, "tmpfs", 0, f"size={FILES_OF_PROGRAM},nr_inodes=1000")
         enter(self.all_spaces, space)
-        arguments = self.case["flows"][i][what]
+        flow = self.case["flows"][i]
+        arguments = flow[what]
         environment = ENVIRONMENT | {"HOME": folder, "TMPDIR": folder}
         if shutil.which(arguments[0], path=ENVIRONMENT["PATH"]) is None:
             self.over.append([i, what, "cannot be started: there is no such program", time.time_ns()])
@@ -321,7 +329,8 @@ class Programs:
         # Without a function of ours between fork and exec Python calls vfork: the rings of captures are not copied.
         with open(f"{folder}/output", "wb") as output:
             one = subprocess.Popen(
-                [sys.executable, "-IS", "-c", CONFINED, *arguments], cwd=folder, env=environment,
+                [sys.executable, "-IS", "-c", CONFINED, json.dumps([flow["refused"], self.case["view"]]), *arguments],
+                cwd=folder, env=environment,
                 stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
             )  # fmt: skip
         join("")
@@ -348,11 +357,24 @@ class Programs:
     def keep(self) -> None:
         """End what runs, and copy what programs wrote to the host."""
         for i in self.flows:
+            self.traits[i] = self._traits(i)
             self.end(i)
             for what in ("server", "client"):
                 if os.path.isdir(f"/run/{i}-{what}"):
                     with contextlib.suppress(OSError, shutil.Error):  # what is no file stays behind
                         shutil.copytree(f"/run/{i}-{what}", f"{HERE}/flow{i}-{what}", symlinks=True)
+
+
+    def _traits(self, i: int) -> dict[str, Any]:
+        """Of a flow's programs, what may make two runs part: most processes and threads, and where they lie."""
+        with open(f"/run/groups/{i}/pids.peak") as file:
+            traits: dict[str, Any] = {"processes and threads": int(file.read()), "addresses": []}
+        with open(f"/run/groups/{i}/cgroup.procs") as file:
+            processes = file.read().split()
+        for process in processes:
+            with contextlib.suppress(OSError), open(f"/proc/{process}/maps") as file:
+                traits["addresses"].append(file.readline().split("-")[0])
+        return traits
 
 
 class Endpoints:
@@ -551,21 +573,42 @@ def of_subflows(one: socket.socket, option: int, size: int) -> Iterator[bytes]:
 #: Of a flow that is a program: processes and threads, and bytes that each of the two may write.
 MOST_PROCESSES, FILES_OF_PROGRAM = 400, 64 << 20
 #: Becomes a program that sees neither the folder of the run nor the control groups, and cannot mount, restart, make
-#: devices, load modules or set the clock: of root's rights it keeps those on files, ports, packets and processes.
+#: devices, load modules or set the clock: of root's rights it keeps those on files, ports, packets and processes. Given
+#: a view, it sees the folders in it alone. Options of UDP that are refused to it are as on a kernel without them.
 CONFINED = """
-import ctypes, os, sys
+import ctypes, json, os, struct, sys
 libc = ctypes.CDLL(None, use_errno=True)
 def call(name, *words):
     if getattr(libc, name)(*words) < 0:
         sys.exit(f"{name}: {os.strerror(ctypes.get_errno())}")
+refused, view = json.loads(sys.argv[1])
 call("unshare", 0x20000)
 call("mount", b"none", b"/", None, 0x44000, None)
 for place in (b"/run/case", b"/run/groups"):
     call("umount2", place, 2)
+if view:
+    os.mkdir("/run/view")
+    call("mount", b"none", b"/run/view", b"tmpfs", 0, b"size=1m")
+    for place in [*view, os.getcwd()]:
+        inside = f"/run/view{place}"
+        os.makedirs(os.path.dirname(inside), exist_ok=True)
+        if os.path.islink(place):
+            os.symlink(os.readlink(place), inside)
+        elif os.path.isdir(place):
+            os.makedirs(inside, exist_ok=True)
+            call("mount", place.encode(), inside.encode(), None, 0x5000, None)
+    folder = os.getcwd()
+    os.chroot("/run/view")
+    os.chdir(folder)
+if refused:
+    rules = [(0x20, 0, 0, 0), (0x15, 1, 0, 54), (0x15, 0, 6, 55), (0x20, 0, 0, 24), (0x15, 0, 4, 17), (0x20, 0, 0, 32),
+             (0x15, 1, 0, refused[0]), (0x15, 0, 1, refused[-1]), (0x06, 0, 0, 0x50000 + 92), (0x06, 0, 0, 0x7FFF0000)]
+    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *rule) for rule in rules))
+    call("prctl", 22, 2, ctypes.c_char_p(struct.pack("HxxxxxxP", len(rules), ctypes.addressof(code))), 0, 0)
 for right in range(41):
     if right not in (0, 1, 2, 3, 4, 5, 6, 7, 10, 13):
         call("prctl", 24, right, 0, 0, 0)
-os.execvp(sys.argv[1], sys.argv[1:])
+os.execvp(sys.argv[2], sys.argv[2:])
 """
 #: The same at each run.
 ENVIRONMENT = {
@@ -603,6 +646,7 @@ def run(case: Any, ends: Endpoints) -> dict[str, Any]:
             report["programs"] = list(ends.programs.over)
             ends.unplug()
             ends.programs.keep()
+            report["traits"] = ends.programs.traits
         elif what == "warm":
             report[what] = ends.counters()
         elif what == "clock":

@@ -23,6 +23,7 @@ from ..packet.scenario.scenario import Scenario
 from .guest import FIRST_ADDRESS
 from .queues import queue, refuse_queue, wire_of_delay
 from .refusals import HEADERS, refuse
+from .stacks import resolved
 from .switches import BUILT, CONTROLS, SENDERS, LinuxSwitches
 
 #: Bytes of time stamps in a data packet, and of where a route's data belongs.
@@ -360,7 +361,7 @@ def _add(
         LinuxFlow(
             routes, (hosts[0], hosts[1]), control, group.packet_size, group.packet_size - HEADERS - options,
             (group.initial_window or min(switches.initial_window, group.window_limit), group.window_limit),
-            min_rto, group.max_rto, not delayed, start, group.stop, segments, group.program,
+            min_rto, group.max_rto, not delayed, start, group.stop, segments, resolved(group.program),
         )
     )  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from tcpdynamics.errors import LinuxError, check
+from tcpdynamics.errors import LinuxError, check, shown
 
 from ..ns2.run import Seen, epoch_lengths, observed
 from ..ns2.trace import Packets
@@ -27,10 +28,16 @@ from .kernel import absent, kernels, manifest
 from .plan import LinuxPlan, plan
 from .program_packets import check_endings, read_programs
 from .routes import of_routes
+from .stacks import stacks
 from .switches import TODAY, LinuxSwitches
 
 #: Of the queueing delay.
 QUANTILES = (0.5, 0.95, 0.99)
+#: What programs see of the system where they are given a view.
+SYSTEM = (
+    "/bin", "/dev", "/etc/alternatives", "/etc/ssl", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/sbin", "/sys",
+    "/usr",
+)  # fmt: skip
 #: The program of the guest.
 PROGRAM = Path(__file__).parent / "guest.py"
 
@@ -46,6 +53,7 @@ def run_linux(
     stop: threading.Event | None = None,
     keep: Callable[[Path, LinuxPlan, dict[str, Any]], None] | None = None,
     progress: Callable[[float], None] | None = None,
+    view: Sequence[str] | None = None,
 ) -> xr.Dataset:
     """Run a scenario on Linux's TCP, in virtual time.
 
@@ -76,6 +84,8 @@ def run_linux(
         Gets the guest's folder, the plan and what the guest reports, before the folder goes.
     progress : function, optional
         Is called with the share of virtual time that has passed, now and then.
+    view : sequence of str, optional
+        Folders of the machine that programs see, beside those of the system and of ready stacks. Default: all.
 
     Returns
     -------
@@ -110,7 +120,7 @@ def run_linux(
         program = PROGRAM.read_text(encoding="utf-8")
         (folder / "guest.py").write_text(f"#!{python()} -IS\n{program}", encoding="utf-8")
         (folder / "guest.py").chmod(0o700)
-        table = case(scenario, guest) | {"ip": tool("ip"), "tc": tool("tc")}
+        table = case(scenario, guest) | {"ip": tool("ip"), "tc": tool("tc"), "view": seen_places(guest, view)}
         (folder / "case.json").write_text(json.dumps(table))
         words = [] if switches.hystart else ["tcp_cubic.hystart=0"]
         boot(kernel, folder, seed, timeout, table["memory"], words, stop or threading.Event(), progress)
@@ -152,6 +162,22 @@ def run_linux(
     result = result.assign(retransmissions=("flow", again, text), transit_time=_transit(scenario, packets))
     result = result.assign(queueing_delay=_queueing(scenario, packets)).assign_coords(quantile=list(QUANTILES))
     return result.assign(of_routes(scenario, guest, packets, answer["end"]))
+
+
+def seen_places(guest: LinuxPlan, view: Sequence[str] | None) -> list[str]:
+    """Folders that programs see, or none for all.
+
+    Raises
+    ------
+    LinuxError
+        A folder that is not there.
+    """
+    if view is None:
+        return []
+    for place in view:
+        if not (os.path.isabs(place) and os.path.isdir(place)):
+            raise LinuxError(f"view must list folders by their whole path, got {shown(place)}; look at it")
+    return [*SYSTEM, *map(str, (stack.folder for stack in stacks().values() if stack.built)), *view]
 
 
 def _with_programs(

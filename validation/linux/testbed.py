@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ class Run:
     outputs : mapping       Name of a file, such as "flow1-server/output" -> what a program wrote.
     origin : int            The guest's time of the scenario's beginning [ns].
     wall : float            How long it took [s].
+    traits : mapping        Flow -> most processes and threads of its programs, and the addresses where they lie.
     """
 
     result: xr.Dataset
@@ -35,6 +36,7 @@ class Run:
     outputs: Mapping[str, bytes]
     origin: int
     wall: float
+    traits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def write(self, folder: Path) -> None:
         """Write captures as pcap, and what the programs wrote, below a folder."""
@@ -47,7 +49,11 @@ class Run:
 
 
 def run_testbed(
-    scenario: Scenario, seed: int | None = None, timeout: float = 600.0, progress: Callable[[float], None] | None = None
+    scenario: Scenario,
+    seed: int | None = None,
+    timeout: float = 600.0,
+    progress: Callable[[float], None] | None = None,
+    view: Sequence[str] | None = None,
 ) -> Run:
     """Run a scenario whose flows may be programs.
 
@@ -60,6 +66,8 @@ def run_testbed(
         Longest wall time [s].
     progress : function, optional
         Is called with the share of virtual time that has passed, now and then.
+    view : sequence of str, optional
+        As of `run_linux`.
 
     Returns
     -------
@@ -80,10 +88,11 @@ def run_testbed(
     captures: dict[str, np.ndarray] = {}
     outputs: dict[str, bytes] = {}
     origin = 0
+    traits: dict[str, Any] = {}
 
     def keep(folder: Path, guest: LinuxPlan, answer: Mapping[str, Any]) -> None:
-        nonlocal origin
-        origin = answer["origin"]
+        nonlocal origin, traits
+        origin, traits = answer["origin"], answer["traits"]
         for i, flow in enumerate(guest.flows):
             if flow.program is None:
                 continue
@@ -94,8 +103,8 @@ def run_testbed(
                         outputs[path.relative_to(folder).as_posix()] = path.read_bytes()
 
     began = time.perf_counter()
-    result = run_linux(scenario, seed, timeout, keep=keep, progress=progress)
-    return Run(result, captures, outputs, origin, time.perf_counter() - began)
+    result = run_linux(scenario, seed, timeout, keep=keep, progress=progress, view=view)
+    return Run(result, captures, outputs, origin, time.perf_counter() - began, traits)
 
 
 def difference(first: Run, second: Run) -> str:

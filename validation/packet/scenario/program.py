@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from tcpdynamics.errors import ScenarioError, check, shown
 
-from .fields import FORBID, described, key
+from .fields import FORBID, check_keys, described, key
 
 #: Bounds of a list of arguments.
 MOST_ARGUMENTS, LONGEST_ARGUMENT = 100, 4096
-#: What stands in arguments for the server's address, the port that is the flow's own, the client's address, and the
-#: seconds that the scenario has from the flow's start on.
-PLACES = ("{address}", "{port}", "{client}", "{seconds}")
+#: What stands in arguments for the server's address, the same as in a URL, the port that is the flow's own, the
+#: client's address, and the seconds that the scenario has from the flow's start on.
+PLACES = ("{address}", "{host}", "{port}", "{client}", "{seconds}")
 
 
 @described
@@ -32,9 +32,10 @@ class Program:
     """
 
     server: tuple[str, ...] = key(
-        (), "The program that sends, and its arguments, without a shell. In each `{address}`, `{port}`, `{client}` and"
-        " `{seconds}` stand for the server's address, a port of the flow's own, the client's address, and the time from"
-        " the flow's start to the scenario's end. It runs where the flow starts.",
+        (), "The program that sends, and its arguments, without a shell. In each `{address}`, `{host}`, `{port}`,"
+        " `{client}` and `{seconds}` stand for the server's address, the same as in a URL, a port of the flow's own,"
+        " the client's address, and the time from the flow's start to the scenario's end. It runs where the flow"
+        " starts.",
         kind="tuple of str",
     )  # fmt: skip
     client: tuple[str, ...] = key(
@@ -42,9 +43,23 @@ class Program:
         kind="tuple of str",
     )  # fmt: skip
 
+    stack: str = key(
+        "", "In place of `server` and `client`, the name of a ready stack, such as `quinn`; see `docs/testbed.md`."
+    )
+    ipv6: bool = key(False, "Whether the two talk over IPv6; the addresses are those of IPv6 then.")
+    gso: bool = key(True, "Whether a program may give the kernel several datagrams of UDP at a time (`UDP_SEGMENT`).")
+    gro: bool = key(True, "Whether it may be given several at a time (`UDP_GRO`).")
+
     __pydantic_config__ = FORBID
 
     def __post_init__(self) -> None:
+        check_keys(self, "flows.program.")
+        if not isinstance(self.stack, str):
+            raise ScenarioError(f"flows.program.stack must be the name of a ready stack, got {shown(self.stack)}")
+        if self.stack:
+            if self.server or self.client:
+                raise ScenarioError("flows.program.stack says server and client already; give one or the other")
+            return
         for name in ("server", "client"):
             arguments = getattr(self, name)
             at = f"flows.program.{name}"
