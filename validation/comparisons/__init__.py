@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .leap import LeapVsPackets as LeapVsPackets
     from .linux_controls import LinuxControls as LinuxControls
     from .linux_sends import LinuxSends as LinuxSends
+    from .linux_stacks import LinuxStacks as LinuxStacks
     from .linux_sub_packet import LinuxSubPacket as LinuxSubPacket
     from .lock_out import LockOut as LockOut
     from .logistic import LogisticVsFluid as LogisticVsFluid
@@ -38,6 +39,7 @@ _HOME_OF = {
     "LeapVsPackets": "leap",
     "LinuxControls": "linux_controls",
     "LinuxSends": "linux_sends",
+    "LinuxStacks": "linux_stacks",
     "LinuxSubPacket": "linux_sub_packet",
     "LockOut": "lock_out",
     "LogisticVsFluid": "logistic",

@@ -240,11 +240,11 @@ def _add_flow(lines: dict[str, list[str]], made: LinuxPlan, f: LinuxFlow) -> Non
     if f.program is not None:
         window = answer = ""  # a program's sockets are Linux's as they come
     for way in f.routes:
-        source, target, bits = *way.addresses, 32
+        source, target, bits, at_once = *way.addresses, 32, ""
         if f.program is not None and f.program.ipv6:
-            source, target, bits = ipv6(source), ipv6(target), 128
-        lines[a].append(f"addr add {source}/{bits} dev lo")
-        lines[b].append(f"addr add {target}/{bits} dev lo")
+            source, target, bits, at_once = ipv6(source), ipv6(target), 128, " nodad"
+        lines[a].append(f"addr add {source}/{bits} dev lo{at_once}")
+        lines[b].append(f"addr add {target}/{bits} dev lo{at_once}")
         lines[a].append(f"route add {target}/{bits} dev {out} src {source} {window}")
         for i in way.wires_there:
             lines[made.wires[i].source].append(f"route add {target}/{bits} dev {_devices(made, i)[0]}")

@@ -587,7 +587,7 @@ call("mount", b"none", b"/", None, 0x44000, None)
 for place in (b"/run/case", b"/run/groups"):
     call("umount2", place, 2)
 if view:
-    os.mkdir("/run/view")
+    os.makedirs("/run/view", exist_ok=True)
     call("mount", b"none", b"/run/view", b"tmpfs", 0, b"size=1m")
     for place in [*view, os.getcwd()]:
         inside = f"/run/view{place}"

@@ -13,7 +13,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -23,6 +23,8 @@ from tcpdynamics.errors import LinuxError
 BEGINNING = 1_700_000_000
 #: What folders of guests are called.
 PREFIX = "tcpdynamics-linux-"
+#: What files are called by which guests choose a processor.
+PROCESSOR = "tcpdynamics-processor-"
 #: What a guest may write into one file [512 bytes], and into its folder what its packets take.
 LARGEST_FILE = 8_000_000
 #: Waits until whoever holds its input is gone, however; then ends the guest's processes and clears its folder.
@@ -85,6 +87,25 @@ def _sweep() -> None:
                 os.close(lock)
 
 
+@contextmanager
+def processor() -> Iterator[set[int]]:
+    """A processor for a guest, which no other guest of this user has; all where none is free.
+
+    Kernel and programs of a guest take turns: on one processor a turn costs a quarter of what it does on two.
+    """
+    allowed = os.sched_getaffinity(0)
+    with ExitStack() as stack:
+        for number in sorted(allowed):
+            path = Path(tempfile.gettempdir()) / f"{PROCESSOR}{os.getuid()}-{number}"
+            with suppress(OSError):
+                lock = os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+                stack.callback(os.close, lock)
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                allowed = {number}
+                break
+        yield allowed
+
+
 def python() -> str:
     """The interpreter that the guest runs: the one below a virtual environment."""
     return os.path.realpath(getattr(sys, "_base_executable", "") or sys.executable)
@@ -139,20 +160,25 @@ def boot(
     }  # fmt: skip
     # The kernel takes its command line for randomness too, so no name that changes may stand in it.
     console = folder / "said"
-    with console.open("wb") as messages:
-        process = subprocess.Popen(
-            ["/bin/sh", "-c", STARTER, "sh", str(folder), str(LARGEST_FILE + 2048 * memory), *command],
-            cwd=folder,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=messages,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-    try:
-        late = not _wait(process, timeout, stop, partial(_report, folder / "clock", progress))
-    finally:
-        _end(process)
+    with console.open("wb") as messages, processor() as chosen:
+        allowed = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, chosen)  # of this thread, from which the guest has it
+        try:
+            process = subprocess.Popen(
+                ["/bin/sh", "-c", STARTER, "sh", str(folder), str(LARGEST_FILE + 2048 * memory), *command],
+                cwd=folder,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=messages,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        finally:
+            os.sched_setaffinity(0, allowed)
+        try:
+            late = not _wait(process, timeout, stop, partial(_report, folder / "clock", progress))
+        finally:
+            _end(process)
     if stop.is_set():
         raise LinuxError("the guest was stopped")
     if late:

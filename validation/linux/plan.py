@@ -70,6 +70,8 @@ class LinuxRoute:
         Of sender and receiver; a packet's tell its flow and its route.
     to_queue : float
         Time [s] from its sender to the first queue.
+    delay : float
+        Propagation time [s] from its sender to its receiver.
     """
 
     there: tuple[int, ...]
@@ -77,6 +79,7 @@ class LinuxRoute:
     wires_back: tuple[int, ...]
     addresses: tuple[str, str]
     to_queue: float
+    delay: float
 
 
 @dataclass(frozen=True)
@@ -242,7 +245,7 @@ def _dumbbell(
         jitter = scenario.jitter_on(scenario.flows[index], (0,))
         lost = way_back.loss if way_back else 0.0
         back = (guest.wire("d", "s", wire_of_delay(rtt / 2, lost, jitter)),)
-        way = LinuxRoute((0,), there, back, _addresses(len(guest.flows)), rtt / 4)
+        way = LinuxRoute((0,), there, back, _addresses(len(guest.flows)), rtt / 4, rtt / 2)
         _add(guest, scenario.flows[index], controls[index], switches, ("s", "d"), (way,), start, segments)
     return guest
 
@@ -277,7 +280,10 @@ def _network(
         group = scenario.flows[index]
         nodes, chosen_routes = _routes(routes, group, rng)
         ways = tuple(
-            LinuxRoute(there, along(there), along(back), _addresses(len(guest.flows), n), _to_queue(scenario, there))
+            LinuxRoute(
+                there, along(there), along(back), _addresses(len(guest.flows), n), _to_queue(scenario, there),
+                sum(scenario.ways[i].delay for i in there),
+            )
             for n, (there, back) in enumerate(chosen_routes)
         )
         a, b = (names[node] for node in nodes)

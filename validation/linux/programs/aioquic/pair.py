@@ -54,7 +54,7 @@ class Sender(QuicConnectionProtocol):
 async def server(port: int, control: str) -> None:
     settings = QuicConfiguration(is_client=False, congestion_control_algorithm=control)
     settings.certificate, settings.private_key = certificate()
-    await serve("0.0.0.0", port, configuration=settings, create_protocol=Sender)
+    await serve("::", port, configuration=settings, create_protocol=Sender)
     await asyncio.Future()
 
 

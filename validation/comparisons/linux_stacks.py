@@ -1,0 +1,231 @@
+"""Other stacks beside each other and beside Linux's TCP: two flows on one link, their shares of it.
+
+Servers and clients that others wrote run unmodified in virtual time, on four links that differ by their queue alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import xarray as xr
+
+from tcpdynamics.errors import DomainError, shown
+
+from ..linux import TODAY
+from ..linux.stacks import stacks
+from ..packet import Bottleneck, Flows, Program, Scenario
+from ..statistics import mean_interval
+from .comparison import AGREES, CLOSE, check_length, counts, grade_distance, interval_text
+from .engines import LINUX, Cell, stored
+from .study import Study
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+RECORD = "linux_stacks_recorded.json"
+#: Controls of the kernel's own flows.
+KERNEL = ("reno", "cubic", "bbr")
+#: Name -> buffer [packets] and, in the words of `tc`, the queue; the bandwidth-delay product has 33 packets. As Linux
+#: comes, CoDel drops all that it selects, and FQ-CoDel marks packets whose senders know ECN.
+LINKS: Mapping[str, tuple[int, str]] = {
+    "drop-tail, 0.5 BDP": (17, ""), "drop-tail, 2 BDP": (66, ""), "CoDel": (1000, "codel limit 1000"),
+    "FQ-CoDel": (1000, "fq_codel limit 1000"),
+}  # fmt: skip
+#: Of one run.
+QUANTITIES: Mapping[str, str] = {
+    "share": "1", "use of the link": "1", "loss, first": "1", "loss, second": "1", "queueing delay, median": "s",
+    "queueing delay, 95 %": "s", "queueing delay, 99 %": "s",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class LinuxStacks(Study):
+    """Pairs of senders, each on four links of 10 Mbit/s and 40 ms.
+
+    Parameters
+    ----------
+    links : sequence of str       Among `LINKS`.
+    senders : sequence of str     Ready stacks, and controls of Linux among `KERNEL`.
+    seeds : int                   Runs of each pair on each link, at least two.
+    duration, warm_up : float     [s]
+    seed : int
+    workers : int                 Guests of Linux at a time.
+    timeout : float               Longest wall time of one of them [s].
+
+    Examples
+    --------
+    >>> len(LinuxStacks(senders=("quinn", "cubic"), links=("CoDel",)).cells())
+    3
+    """
+
+    command: ClassVar[str] = "linux-stacks"
+    effect: ClassVar[tuple[str, str, str]] = ("share", "share_low", "share_high")
+    rule: ClassVar[str] = (
+        f"95 % interval of |share - 1/2|: agrees up to {AGREES}, close up to {CLOSE}, differs beyond; undecided: it "
+        f"reaches both sides of {CLOSE}"
+    )
+    salt: ClassVar[int] = 19
+    record_name: ClassVar[str] = RECORD
+    quantities: ClassVar[Mapping[str, str]] = QUANTITIES
+    digits: ClassVar[int] = 5
+
+    links: Sequence[str] = tuple(LINKS)
+    senders: Sequence[str] = ("aioquic", "ngtcp2", "quic-go", "quinn", "iperf3", "nginx", *KERNEL)
+    seeds: int = 10
+    duration: float = 20.0
+    warm_up: float = 5.0
+    seed: int = 1
+    workers: int = 2
+    timeout: float = 600.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, known in (("links", tuple(LINKS)), ("senders", (*stacks(), *KERNEL))):
+            chosen = getattr(self, name)
+            check_length(name, chosen)
+            if unknown := [one for one in chosen if one not in known]:
+                raise DomainError(f"{name} must list some of {'; '.join(known)}, got {shown(unknown[0])}")
+
+    def cells(self) -> dict[tuple[str, str, str], Cell]:
+        """(Link, first sender, second sender) -> what is run; each pair once."""
+        cells = {}
+        for link in self.links:
+            words = LINKS[link][1]
+            for pair in combinations_with_replacement(self.senders, 2):
+                controls = tuple(sender if sender in KERNEL else "cubic" for sender in pair)
+                name = f"{pair[0]} beside {pair[1]} on {link}"
+                scenario = self.scenario(link, pair)
+                cells[link, *pair] = Cell(scenario, LINUX, TODAY, controls, words, name, (*controls, words))
+        return cells
+
+    def scenario(self, link: str, pair: Sequence[str]) -> Scenario:
+        """Two flows that start at random within a second. The kernel's acknowledge as Linux does by itself."""
+        common: dict[str, Any] = {"rtt": 0.04, "packet_size": 1514, "start_spread": 1.0}
+        groups = [
+            Flows(**common, window_limit=1000, delayed_ack=0.04)
+            if sender in KERNEL
+            else Flows(**common, program=Program(stack=sender))
+            for sender in pair
+        ]
+        bottleneck = Bottleneck(1e7, LINKS[link][0])
+        name = f"{pair[0]} and {pair[1]}, {link}"
+        return Scenario(tuple(groups), bottleneck, self.duration, self.warm_up, name, self.seed, epoch=1.0)
+
+    def measure(self, run: xr.Dataset, label: Any, cell: Cell) -> list[float]:
+        rates = run["goodput_rate"].values
+        losses = run["dropped"].values / run["sent"].values
+        assert cell.scenario.bottleneck is not None
+        return self.packed([
+            rates[0] / rates.sum(), rates.sum() / cell.scenario.bottleneck.rate, *losses,
+            *run["queueing_delay"].values.mean(axis=0),
+        ])  # fmt: skip
+
+    def record(self) -> dict[str, Any]:
+        """Run all; what the file `record_name` is to hold, with the versions of the stacks."""
+        document = super().record()
+        return {"stacks": versions(self.senders)} | document
+
+    def compare(self, runs: Mapping[tuple[str, str, str], xr.DataArray]) -> xr.Dataset:
+        """Over `link`, `sender` and `beside`: the first's share of both goodputs.
+
+        Returns
+        -------
+        xarray.Dataset
+            `share` [1] with its 95 % interval `share_low`, `share_high` and the `verdict` on an equal share; `use`, of
+            the link's rate by both [1]; `loss`, of the sender's packets [1]; over `quantile`, `queueing_delay` [s],
+            the mean of both.
+        """
+        names = list(self.senders)
+        parts = {}
+        for (link, first, second), measured in runs.items():
+            for sender, beside, turned in ((first, second, False), (second, first, True)):
+                if turned and first == second:
+                    continue
+                parts[link, sender, beside] = _pair(measured, turned)
+        rows = [
+            xr.concat([
+                xr.concat([parts[link, a, b] for b in names], xr.Variable("beside", names)) for a in names
+            ], xr.Variable("sender", names)) for link in self.links
+        ]  # fmt: skip
+        result = xr.concat(rows, xr.Variable("link", list(self.links)))
+        least = np.maximum(np.maximum(result.share_low - 0.5, 0.5 - result.share_high), 0.0)
+        most = np.maximum(abs(result.share_low - 0.5), abs(result.share_high - 0.5))
+        result["verdict"] = (least.dims, grade_distance(least, most, AGREES, CLOSE))
+        return result.assign_attrs(stacks=json.dumps(stored(RECORD)["stacks"]))
+
+    @staticmethod
+    def figure(result: xr.Dataset) -> go.Figure:
+        """Shares as a square for each link: the row's sender beside the column's."""
+        from plotly.subplots import make_subplots
+
+        links = [str(name) for name in result.link.values]
+        picture = make_subplots(
+            (len(links) + 1) // 2, min(len(links), 2), subplot_titles=links, vertical_spacing=0.14,
+            horizontal_spacing=0.14,
+        )  # fmt: skip
+        for i, link in enumerate(links):
+            one = result.sel(link=link).transpose("sender", "beside")
+            picture.add_heatmap(
+                z=100 * one.share.values, x=[str(x) for x in one.beside.values], y=[str(x) for x in one.sender.values],
+                texttemplate="%{z:.0f}", zmin=0, zmax=100, colorscale="PuOr", showscale=i == 0,
+                colorbar={"title": "share [%]"}, row=i // 2 + 1, col=i % 2 + 1,
+                hovertemplate="%{y} beside %{x}: %{z:.1f} %<extra></extra>",
+            )  # fmt: skip
+        picture.update_yaxes(autorange="reversed")
+        picture.update_layout(height=480 * ((len(links) + 1) // 2), template="plotly_white", margin={"t": 50})
+        return picture
+
+    @staticmethod
+    def paragraph(result: xr.Dataset) -> str:
+        """What the comparison says, in words made from its numbers."""
+        parts = []
+        for link in map(str, result.link.values):
+            one = result.sel(link=link)
+            equal = [
+                f"{name} {interval_text(one.sel(sender=name, beside=name), 'share')}"
+                for name in map(str, one.sender.values)
+                if str(one.verdict.sel(sender=name, beside=name).item()) != "agrees"
+            ]
+            parts.append(
+                f"{link}. An equal share in pairs of two senders: {counts(_pairs(one))}. Shares of the first of two "
+                f"equal senders that do not agree with one half: {'; '.join(equal) or 'none'}."
+            )
+        return f"Linux {result.attrs['linux']}.\n\n" + "\n\n".join(parts)
+
+
+def versions(senders: Sequence[str]) -> dict[str, str]:
+    """Of the ready stacks among some senders, what they are and the version of a package that is not pinned."""
+    texts = {}
+    for name in senders:
+        if name in stacks():
+            facts = json.loads((stacks()[name].folder / "manifest.json").read_text())
+            texts[name] = "; ".join(filter(None, (facts["about"], facts["version"].replace("\t", " "))))
+    return texts
+
+
+def _pair(measured: xr.DataArray, turned: bool) -> xr.Dataset:
+    """The numbers of one pair as its first sender has them; turned, as the second has them."""
+    share = measured.sel(quantity="share", drop=True)
+    ends = mean_interval(1 - share if turned else share).drop_attrs(deep=False)
+    means = measured.mean("replication")
+    delay = means.sel(quantity=[name for name in QUANTITIES if name.startswith("queueing")]).values
+    return xr.Dataset(
+        {
+            "share": ends["mean"].assign_attrs(units="1"), "share_low": ends["low"], "share_high": ends["high"],
+            "use": means.sel(quantity="use of the link", drop=True),
+            "loss": means.sel(quantity="loss, second" if turned else "loss, first", drop=True),
+            "queueing_delay": ("quantile", delay, {"units": "s"}),
+        },
+        {"quantile": [0.5, 0.95, 0.99]},
+    )  # fmt: skip
+
+
+def _pairs(one: xr.Dataset) -> xr.DataArray:
+    """Verdicts of pairs of unlike senders, each pair once."""
+    upper = np.triu(np.ones((one.sizes["sender"],) * 2, bool), 1)
+    return xr.DataArray(one.verdict.transpose("sender", "beside").values[upper])
