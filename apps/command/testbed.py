@@ -6,6 +6,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from tcpdynamics.validation.linux.testbed import Run
     from tcpdynamics.validation.packet import Flows, Scenario
 
+#: Of the figure of goodput against time.
+LEAST_SLICES = 20
+
 
 @click.command()
 @click.argument("scenario", metavar="SCENARIO")
@@ -30,13 +34,15 @@ if TYPE_CHECKING:
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="A new folder for the result (NetCDF), each program's packets (pcap) and what the programs wrote.",
+    help="A new folder for the result (NetCDF), a figure, each program's packets (pcap) and what the programs wrote.",
 )
 @click.option(
     "--timeout", type=click.FloatRange(1, 1e6), default=600.0, show_default=True, help="Longest wall time [s]."
 )
 @click.option(
-    "--view", multiple=True, metavar="DIR",
+    "--view",
+    multiple=True,
+    metavar="DIR",
     help="A folder that programs see beside the system's own and those of ready stacks; may be repeated. Default: all.",
 )
 def testbed(
@@ -54,10 +60,12 @@ def testbed(
     tcpdynamics testbed pair.toml --twice --output DIR
     """
     from tcpdynamics.validation.linux.stacks import beside_cubic, stacks
-    from tcpdynamics.validation.linux.testbed import difference, run_testbed
+    from tcpdynamics.validation.linux.testbed import conditions, difference, run_testbed
     from tcpdynamics.validation.packet import load_scenario
 
     described = beside_cubic(scenario) if scenario in stacks() else load_scenario(scenario)
+    if described.slices < LEAST_SLICES:
+        described = replace(described, slice=(described.duration - described.warm_up) / LEAST_SLICES)
     if output is not None:
         _check(output)
 
@@ -71,9 +79,12 @@ def testbed(
         _write(run, output)
         wrote(output)
     if twice:
-        parts = difference(run, once())
+        second = once()
+        parts = difference(run, second)
         click.echo(f"Repeated: {parts or 'every packet and every byte that programs wrote is the same'}")
         if parts:
+            click.echo(conditions(run, second))
+            click.echo("Not seen: reads of the processor's time stamp counter and of its random instructions.")
             raise SystemExit(1)
 
 
@@ -112,9 +123,12 @@ def _check(output: Path) -> None:
 
 def _write(run: Run, output: Path) -> None:
     """Write the folder under a temporary name, then rename it."""
+    from tcpdynamics.charts.packets import throughput_figure
+
     part = Path(tempfile.mkdtemp(prefix=f".{output.name}-", dir=output.absolute().parent))
     try:
         write_netcdf(part / "result.nc", run.result)
+        throughput_figure(run.result).write_html(part / "figure.html", include_plotlyjs=True)
         run.write(part)
         part.chmod(0o755)
         os.replace(part, output)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import struct
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +18,32 @@ from tcpdynamics.errors import LinuxError, ScenarioError
 from tcpdynamics.validation.linux import LinuxSwitches, installed, run_linux
 from tcpdynamics.validation.linux.case import case
 from tcpdynamics.validation.linux.guest import SNAP_OF_PROGRAMS
-from tcpdynamics.validation.linux.guests import python
+from tcpdynamics.validation.linux.guests import processor, python
 from tcpdynamics.validation.linux.plan import plan
-from tcpdynamics.validation.linux.program_packets import LAYOUT, OUTGOING, read, read_programs, write_pcap
+from tcpdynamics.validation.linux.program_packets import (
+    LAYOUT,
+    OUTGOING,
+    _keys,
+    _matched,
+    read,
+    read_programs,
+    write_pcap,
+)
+from tcpdynamics.validation.linux.run import seen_places
+from tcpdynamics.validation.linux.stacks import FOLDER, Stack, beside_cubic, build_stack, resolved, stacks
 from tcpdynamics.validation.linux.testbed import Run, difference, run_testbed
 from tcpdynamics.validation.ns2 import run_ns2
-from tcpdynamics.validation.packet import Bottleneck, Flows, Link, Program, Record, Scenario, parse_scenario, simulate
+from tcpdynamics.validation.packet import (
+    Bottleneck,
+    Drop,
+    Flows,
+    Link,
+    Program,
+    Record,
+    Scenario,
+    parse_scenario,
+    simulate,
+)
 
 PAIR = Program(server=("serve", "{port}"), client=("fetch", "{address}", "{port}", "{client}", "{seconds}"))
 
@@ -42,6 +64,9 @@ def scenario(program: Program = PAIR, *others: Flows, duration: float = 5.0) -> 
         ({"control": "cubic"}, r"flows\.control = 'cubic': a program has its own way; leave it out"),
         ({"ecn": True}, r"flows\.ecn = True: a program has its own way"),
         ({"program": {"server": ["x"], "client": ["x"], "shell": "sh"}}, r"flows\.0\.program\.shell"),
+        ({"program": {"stack": "quinn", "client": ["x"]}}, r"program\.stack says server and client already"),
+        ({"program": {"stack": "quinn", "ipv6": "maybe"}}, r"program\.ipv6"),
+        ({"program": {}}, r"flows\.program\.server must list a program"),
     ],
 )
 def test_a_program_is_checked(change: dict[str, Any], message: str) -> None:
@@ -63,6 +88,86 @@ def test_a_program_has_hosts_of_its_own_and_its_arguments_are_filled_in() -> Non
     assert first["client"] == ["fetch", "10.0.0.1", "6000", "11.0.0.1", "5"] and first["server"] == ["serve", "6000"]
     assert last["server"] == ["serve", "6003"] and "client" not in kernel
     assert len({first["space"], kernel["space"], last["space"]}) == 3
+
+
+def test_a_programs_sockets_are_linuxs_as_they_come() -> None:
+    """No window, no first window and no quick acknowledgement of the scenario; buffers that Linux sizes itself."""
+    both = scenario(PAIR, Flows(rtt=0.04, packet_size=1514, window_limit=10))
+    table = case(both, plan(both, 1, LinuxSwitches()))
+    lines = {space: text for tool, space, text in table["batches"] if tool == "ip"}
+    (program, kernel) = (flow["space"] for flow in table["flows"])
+    assert not any(word in line for line in lines[program] for word in ("window", "initcwnd", "quickack"))
+    assert any("initcwnd 10" in line for line in lines[kernel])
+    assert table["spaces"][program]["ipv4/tcp_rmem"] == "4096 131072 33554432"
+    assert "ipv4/tcp_moderate_rcvbuf" not in table["spaces"][program]
+
+
+def test_a_programs_switches_reach_the_guest() -> None:
+    program = Program(("serve", "{port}"), ("fetch", "{address}", "{host}", "{client}"), ipv6=True, gso=False)
+    one = scenario(program)
+    table = case(one, plan(one, 1, LinuxSwitches()))
+    (flow,) = table["flows"]
+    assert flow["client"] == ["fetch", "fd00::10:0:0:1", "[fd00::10:0:0:1]", "fd00::11:0:0:1"]
+    assert flow["refused"] == [103] and table["ipv6"]
+    lines = [line for tool, space, text in table["batches"] if tool == "ip" and space for line in text]
+    assert sum("fd00::10:0:0:1/128" in line for line in lines) == sum("fd00::11:0:0:1/128" in line for line in lines)
+    assert (
+        not any("/32" in line for line in lines) and not case(scenario(), plan(scenario(), 1, LinuxSwitches()))["ipv6"]
+    )
+
+
+@pytest.mark.parametrize("name", sorted(stacks()))
+def test_a_ready_stack_is_a_folder_and_a_scenario(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its versions are pinned or come from Debian, its scenario is read; until it is built a sentence says how."""
+    stack = stacks()[name]
+    text = "".join(path.read_text(encoding="utf-8") for path in (FOLDER / name).rglob("*") if path.is_file())
+    assert "==" in text or 'version = "=' in text or "quic-go v" in text or stack.version
+    assert stack.about and stack.needs and all(isinstance(one, str) for one in stack.server + stack.client)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with pytest.raises(LinuxError, match=f"run python -m tcpdynamics.validation.linux stack {name},"):
+        plan(beside_cubic(name), 1, LinuxSwitches())
+    monkeypatch.setattr("tcpdynamics.validation.linux.stacks._tool", lambda tool: None)
+    with pytest.raises(LinuxError, match=f"to build {name}, .* must be there"):
+        build_stack(name)
+
+
+def test_a_stack_is_built_again_when_its_files_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr("tcpdynamics.validation.linux.stacks.FOLDER", tmp_path)
+    (tmp_path / "echo").mkdir()
+    (tmp_path / "echo" / "text").write_text("one")
+    steps = (("cp", "text", "copy"),)
+    stack = Stack("echo", "a copy", ("cat", "{stack}/copy"), ("cat",), steps, ("cp",), ("cat", "copy"))
+    monkeypatch.setattr("tcpdynamics.validation.linux.stacks.stacks", lambda: {"echo": stack})
+    first = build_stack("echo")
+    assert json.loads((first / "manifest.json").read_text()) == {"name": "echo", "about": "a copy", "version": "one"}
+    assert resolved(Program(stack="echo")) == Program(("cat", f"{first}/copy"), ("cat",))
+    (tmp_path / "echo" / "text").write_text("two")
+    assert build_stack("echo") != first and (build_stack("echo") / "copy").read_text() == "two"
+    failing = Stack("echo", "a copy", ("cat",), ("cat",), (("cp", "nowhere", "copy"),))
+    monkeypatch.setattr("tcpdynamics.validation.linux.stacks.stacks", lambda: {"echo": failing})
+    (tmp_path / "echo" / "text").write_text("three")
+    with pytest.raises(LinuxError, match=r"echo: cp nowhere copy ended with status 1: .*No such file"):
+        build_stack("echo")
+    assert not failing.built
+
+
+def test_a_view_must_list_folders(tmp_path: Path) -> None:
+    one = plan(scenario(), 1, LinuxSwitches())
+    assert seen_places(one, None) == [] and seen_places(one, [str(tmp_path)])[-1] == str(tmp_path)
+    for place in ("here", str(tmp_path / "nowhere")):
+        with pytest.raises(LinuxError, match="view must list folders by their whole path, got"):
+            seen_places(one, [place])
+
+
+def test_guests_take_a_processor_each(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The first two of two; the third has all, as a guest may have had before."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {3, 5})
+    with processor() as one, processor() as two, processor() as three:
+        assert (one, two, three) == ({3}, {5}, {3, 5})
+    with processor() as one:
+        assert one == {3}
 
 
 #: An origin [ns], and a server that sends three packets of UDP of which the second is lost, and one of TCP twice.
@@ -106,6 +211,15 @@ def test_packets_of_a_program_are_matched_by_what_they_carry(tmp_path: Path) -> 
     early = read_programs(tmp_path, captured(tmp_path), ORIGIN, 3.02)
     assert early.sends.segment.tolist() == [0, 1, 2] and early.receives.segment.tolist() == [0]
     assert early.drops.segment.tolist() == [1]  # what arrives after the end is not lost
+
+
+@pytest.mark.parametrize(("protocol", "place"), [(6, 16), (17, 6)])
+def test_a_checksum_that_is_filled_in_on_the_way_does_not_make_another_packet(protocol: int, place: int) -> None:
+    content = bytes(range(40))
+    changed = content[:place] + b"\xff\xff" + content[place + 2 :]
+    other = content[: place + 2] + b"\xff" + content[place + 3 :]
+    one, same, unlike = (_keys(packet(1.0, text, OUTGOING, protocol)) for text in (content, changed, other))
+    assert _matched(one, same).tolist() == [0] and _matched(one, unlike).tolist() == [-1]
 
 
 def test_pcap_has_each_packet_with_its_time_and_length(tmp_path: Path) -> None:
@@ -209,6 +323,72 @@ def test_a_program_over_links_may_stop(linux: None) -> None:
     run = run_testbed(made, 1)
     rates = run.result.slice_goodput.values[:, 0]
     assert (rates[:2] > 300).all() and rates[3:].sum() == 0
+
+
+@pytest.fixture(params=sorted(stacks()))
+def stack(request: pytest.FixtureRequest, linux: None) -> str:
+    """A ready stack that is built; without it the test is skipped."""
+    if not stacks()[request.param].built:
+        pytest.skip(f"{request.param} is not built")
+    return str(request.param)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("switches", [{}, {"ipv6": True}, {"gso": False, "gro": False}], ids=["", "IPv6", "no offload"])
+def test_a_ready_stack_shares_with_cubic_and_repeats_to_the_byte(stack: str, switches: dict[str, bool]) -> None:
+    cubic = Flows(rtt=0.04, packet_size=1514, control="cubic", window_limit=500, delayed_ack=0.04)
+    made = scenario(Program(stack=stack, **switches), cubic, duration=8.0)
+    run, again = run_testbed(made, 2), run_testbed(made, 2)
+    assert difference(run, again) == ""
+    share = float(run.result.goodput_rate[0] / run.result.goodput_rate.sum())
+    assert 0.1 < share < 0.9 and float(run.result.goodput_rate.sum()) == pytest.approx(5e6, rel=0.02)
+    packets = run.captures["flow0-server"]
+    assert set(packets["kind"].tolist()) == {0x86DD if switches.get("ipv6") else 0x0800}
+
+
+@pytest.mark.slow
+def test_aioquic_by_hand_sends_what_it_sends_in_the_guest(linux: None) -> None:
+    """Ten lists of losses: the first 320 packets are the same in size and, within 50 us, in time.
+
+    A byte is allowed for numbers of variable length. Later a pacing decision may fall to the other side: CUBIC's window
+    is a function of time, and how much of it is left decides whether a small packet goes at once.
+    """
+    folder = stacks()["aioquic"].folder
+    if not stacks()["aioquic"].built:
+        pytest.skip("aioquic is not built")
+    ours, pair = Path(__file__).with_name("aioquic_by_hand.py"), str(folder / "pair.py")
+    command = (str(folder / "environment/bin/python"), str(ours), pair)
+    program = Program((*command, "server", "{port}"), (*command, "client", "{address}", "{port}"))
+    for seed in range(10):
+        lost = sorted(set(np.random.default_rng(seed).integers(20, 300, 8).tolist()))
+        drops = tuple(Drop(link="bottleneck", packet=number) for number in lost)
+        flow = Flows(rtt=0.04, packet_size=1514, program=program)
+        made = Scenario((flow,), Bottleneck(1e7, 1000), 2.0, 1.0, epoch=1.0, drops=drops)
+        run = run_testbed(made, seed)
+        request = json.dumps({"rate": 1e7, "rtt": 0.04, "lost": lost, "until": 1.2})
+        done = subprocess.run(command, input=request, capture_output=True, text=True, check=True)
+        hand = np.array(json.loads(done.stdout))[:320]
+        sent = run.captures["flow0-server"]
+        sent = sent[sent["way"] == OUTGOING][:320]
+        first = run.captures["flow0-client"][0]
+        nanoseconds = (sent["second"].astype(np.int64) - int(first["second"])) * 10**9 + sent["nanosecond"]
+        times = (nanoseconds - int(first["nanosecond"])) / 1e9
+        assert np.abs(hand[:, 0] - times).max() < 5e-5
+        assert np.abs(hand[:, 1] + 42 - sent["length"]).max() <= 1
+
+
+@pytest.mark.slow
+def test_a_view_hides_what_is_not_in_it(linux: None, tmp_path: Path) -> None:
+    """With a view a program finds the system's folders and those given, and nothing else of the machine."""
+    (tmp_path / "secret").write_text("no")
+    script = f"ls / > list; test -e {tmp_path}/secret && exit 7; test -e /etc/passwd && exit 8; exit 9"
+    look = ("/bin/sh", "-c", script)
+    opened = tmp_path / "open"
+    opened.mkdir()
+    with pytest.raises(LinuxError, match="ended with status 9"):
+        run_testbed(scenario(Program(SERVE, look)), 1, view=[str(opened)])
+    with pytest.raises(LinuxError, match="ended with status 7"):
+        run_testbed(scenario(Program(SERVE, look)), 1)
 
 
 @pytest.mark.slow

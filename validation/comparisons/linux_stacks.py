@@ -120,10 +120,8 @@ class LinuxStacks(Study):
         rates = run["goodput_rate"].values
         losses = run["dropped"].values / run["sent"].values
         assert cell.scenario.bottleneck is not None
-        return self.packed([
-            rates[0] / rates.sum(), rates.sum() / cell.scenario.bottleneck.rate, *losses,
-            *run["queueing_delay"].values.mean(axis=0),
-        ])  # fmt: skip
+        use = rates.sum() / cell.scenario.bottleneck.rate
+        return [rates[0] / rates.sum(), use, *losses, *run["queueing_delay"].values.mean(axis=0)]
 
     def record(self) -> dict[str, Any]:
         """Run all; what the file `record_name` is to hold, with the versions of the stacks."""

@@ -364,7 +364,6 @@ class Programs:
                     with contextlib.suppress(OSError, shutil.Error):  # what is no file stays behind
                         shutil.copytree(f"/run/{i}-{what}", f"{HERE}/flow{i}-{what}", symlinks=True)
 
-
     def _traits(self, i: int) -> dict[str, Any]:
         """Of a flow's programs, what may make two runs part: most processes and threads, and where they lie."""
         with open(f"/run/groups/{i}/pids.peak") as file:

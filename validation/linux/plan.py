@@ -281,7 +281,11 @@ def _network(
         nodes, chosen_routes = _routes(routes, group, rng)
         ways = tuple(
             LinuxRoute(
-                there, along(there), along(back), _addresses(len(guest.flows), n), _to_queue(scenario, there),
+                there,
+                along(there),
+                along(back),
+                _addresses(len(guest.flows), n),
+                _to_queue(scenario, there),
                 sum(scenario.ways[i].delay for i in there),
             )
             for n, (there, back) in enumerate(chosen_routes)

@@ -25,7 +25,7 @@ LAYOUT = np.dtype(
         "itemsize": STRIDE - SNAP + SNAP_OF_PROGRAMS,
     }
 )
-LOOPBACK, OUTGOING, IPV6, TCP = 1, 4, 0x86DD, 6
+LOOPBACK, OUTGOING, IPV6, TCP, UDP = 1, 4, 0x86DD, 6, 17
 #: The head of a pcap file with nanoseconds, and of Ethernet frames.
 PCAP = struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, SNAP_OF_PROGRAMS, 1)
 
@@ -109,13 +109,26 @@ def _typed(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _keys(packets: np.ndarray) -> np.ndarray:
-    """What distinguishes packets: the bytes after the IP header, as far as they were kept, and the length."""
+    """What distinguishes packets: length, and the bytes after the IP header as far as kept, but for the checksum.
+
+    Where a packet is captured the kernel may not have computed its checksum yet.
+    """
     v6 = packets["kind"] == IPV6
     keys = np.zeros(len(packets), [("length", np.int64), ("text", "V94")])
     keys["length"] = packets["length"]
     keys["text"] = packets["v4"]
     keys["text"][v6] = packets["v6"][v6].astype("V94")
+    content = np.ascontiguousarray(keys["text"]).view(np.uint8).reshape(len(packets), 94)
+    for protocol, place in ((TCP, 16), (UDP, 6)):
+        content[_protocol(packets) == protocol, place : place + 2] = 0
+    keys["text"] = np.ascontiguousarray(content).view("V94").reshape(-1)
     return keys
+
+
+def _protocol(packets: np.ndarray) -> np.ndarray:
+    """Number of the protocol above IP."""
+    frame = np.ascontiguousarray(packets["frame"]).view(np.uint8).reshape(len(packets), SNAP_OF_PROGRAMS)
+    return np.where(packets["kind"] == IPV6, frame[:, 20], frame[:, 23])
 
 
 def _matched(sent: np.ndarray, got: np.ndarray) -> np.ndarray:
@@ -134,7 +147,7 @@ def _repeats(sent: np.ndarray) -> tuple[np.ndarray, bool]:
     """Which packets carry a sequence number of TCP that was sent with data before; whether any packet is TCP's."""
     v6 = sent["kind"] == IPV6
     frame = np.ascontiguousarray(sent["frame"]).view(np.uint8).reshape(len(sent), SNAP_OF_PROGRAMS)
-    tcp = np.where(v6, frame[:, 20], frame[:, 23]) == TCP
+    tcp = _protocol(sent) == TCP
     begin = np.where(v6, 54, 34)
     rows = np.arange(len(sent))
     head = np.stack([frame[rows, begin + k] for k in range(4, 8)], axis=1).astype(np.int64)

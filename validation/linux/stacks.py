@@ -181,11 +181,11 @@ def resolved(program: Program | None) -> Program | None:
             f"the stack {stack.name} is not built; run python -m tcpdynamics.validation.linux stack {stack.name}, "
             "a minute or less, once"
         )
-    filled = {
-        what: tuple(argument.replace("{stack}", str(stack.folder)) for argument in getattr(stack, what))
-        for what in ("server", "client")
-    }
-    return replace(program, stack="", **filled)
+    server, client = (
+        tuple(argument.replace("{stack}", str(stack.folder)) for argument in arguments)
+        for arguments in (stack.server, stack.client)
+    )
+    return replace(program, stack="", server=server, client=client)
 
 
 def beside_cubic(name: str) -> Scenario:

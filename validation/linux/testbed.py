@@ -132,6 +132,24 @@ def difference(first: Run, second: Run) -> str:
     return f"packet {at} of {name} at {moment:.9f} s: {_unlike(one, two, first.origin, second.origin)}"
 
 
+def conditions(first: Run, second: Run) -> str:
+    """What may have made two runs part, as far as the kernel sees it: a sentence for each flow that is a program.
+
+    Examples
+    --------
+    >>> run = Run(xr.Dataset(), {}, {}, 0, 1.0, {"1": {"processes and threads": 3, "addresses": ["400000"]}})
+    >>> conditions(run, run)
+    'flow 1: 3 processes and threads at most, the second time 3; they lie at the same addresses'
+    """
+    sentences = []
+    for flow, traits in first.traits.items():
+        others = second.traits[flow]
+        counts = f"{traits['processes and threads']} processes and threads at most, the second time "
+        places = "the same addresses" if traits["addresses"] == others["addresses"] else "other addresses"
+        sentences.append(f"flow {flow}: {counts}{others['processes and threads']}; they lie at {places}")
+    return "\n".join(sentences)
+
+
 def _moment(packet: Any, origin: int) -> float:
     return float(int(packet["second"]) * 10**9 + int(packet["nanosecond"]) - origin) / 1e9
 

@@ -201,6 +201,8 @@ def observed(
         name: (dims, values, {"units": units, "long_name": text}) for name, (dims, values, units, text) in data.items()
     }
     coords: dict[str, Any] = {"flow": np.arange(scenario.count), "link": list(scenario.link_names)}
+    starts = scenario.warm_up + scenario.slice * np.arange(scenario.slices)
+    coords["slice"] = ("slice", starts, {"units": "s", "long_name": "start of a slice"})
     coords["group"] = ("flow", np.repeat(np.arange(len(scenario.flows)), [g.count for g in scenario.flows]))
     if lengths is not None:
         coords["sent_in_epoch"] = np.arange(scenario.most_in_epoch + 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -428,9 +428,15 @@ def _group_words(result: xr.Dataset) -> dict[int, str]:
 def _groups(result: xr.Dataset) -> list[dict[str, str]]:
     """Sender and rule of each group of flows."""
     return [
-        {"sender": str(group.get("sender", "")), "control": str(group.get("control", "reno"))}
+        {"sender": _program(group) or str(group.get("sender", "")), "control": str(group.get("control", "reno"))}
         for group in _scenario(result).get("flows", [])
     ]
+
+
+def _program(group: Mapping[str, Any]) -> str:
+    """What a group's program is called, "" for a sender."""
+    program = group.get("program") or {}
+    return str(program.get("stack") or program.get("server", ("",))[0].rsplit("/", 1)[-1])
 
 
 def _flow_names(result: xr.Dataset) -> dict[int, str]:

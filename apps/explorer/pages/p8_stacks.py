@@ -1,0 +1,51 @@
+"""How do the stacks that people run share a link?"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from ..page import Page
+
+
+def facts(whole: bool = False) -> dict[str, Any]:
+    """Shares of all pairs on all links, from the record."""
+    from tcpdynamics.validation.comparisons import LinuxStacks
+
+    study = LinuxStacks()
+    result = study.run()
+    names = ("share", "share_low", "share_high", "use", "loss")
+    cells = {
+        link: [
+            [
+                {name: round(float(one[name]), 4) for name in names}
+                | {"verdict": str(one.verdict.item()), "delay": [round(1e3 * float(x), 1) for x in one.queueing_delay]}
+                for one in (result.sel(link=link, sender=a, beside=b) for b in study.senders)
+            ]
+            for a in study.senders
+        ]
+        for link in study.links
+    }
+    return {
+        "links": list(study.links), "senders": list(study.senders), "cells": cells, "rule": study.rule,
+        "stacks": json.loads(result.attrs["stacks"]), "linux": result.attrs["linux"], "seeds": study.seeds,
+        "measured": study.duration - study.warm_up,
+    }  # fmt: skip
+
+
+PAGE = Page(
+    slug="stacks",
+    title="Stacks of today",
+    question="How do the stacks that people run share a link?",
+    controls=(),
+    figures=(),
+    printed=(),
+    facts=facts,
+    notes=(
+        "Two flows share 10 Mbit/s with a round trip of 40 ms. Programs of others run unmodified, in virtual time, with a "
+        "Linux kernel's network between them; reno, cubic and bbr are the kernel's own senders. Start times are drawn "
+        "within a second. QUIC stacks announce ECN, the kernel's TCP here does not, and FQ-CoDel marks instead of "
+        "dropping where it may.",
+        "A pair of your own: tcpdynamics testbed (docs/testbed.md).",
+    ),
+)
