@@ -42,10 +42,10 @@ PAGE = Page(
     printed=(),
     facts=facts,
     notes=(
-        "Two flows share 10 Mbit/s with a round trip of 40 ms. Programs of others run unmodified, in virtual time, over "
-        "a Linux kernel's network; reno, cubic and bbr are the kernel's own senders. Start times are drawn "
-        "within a second. QUIC stacks announce ECN, the kernel's TCP here does not, and FQ-CoDel marks instead of "
-        "dropping where it may.",
+        "Two flows share 10 Mbit/s with a round trip of 40 ms. Programs of others run unmodified, in virtual time, on "
+        "a Linux kernel's network; reno, cubic and bbr are the kernel's own senders. Start times are drawn within a "
+        "second. QUIC stacks other than aioquic announce ECN, the kernel's TCP here does not; FQ-CoDel marks packets "
+        "of flows that announce it, and drops others.",
         "A pair of your own: tcpdynamics testbed (docs/testbed.md).",
     ),
 )
