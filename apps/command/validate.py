@@ -39,6 +39,12 @@ def _paper_today(result: xr.Dataset) -> list[str]:
     return table(result)
 
 
+def _shares(result: xr.Dataset) -> list[str]:
+    from tcpdynamics.validation.comparisons.linux_stacks import table
+
+    return ["Share [%] of the row's sender beside the column's, with its 95 % interval:", "", *table(result)]
+
+
 def _cases(result: xr.Dataset) -> list[str]:
     from tcpdynamics.validation.comparisons.models_vs_packets import table
 
@@ -58,6 +64,8 @@ def _table_of(name: str, kind: type[Comparison], result: xr.Dataset) -> list[str
     """Lines of text after the words of a comparison."""
     if name == "linux-sub-packet":
         return _paper_today(result)
+    if name == "linux-stacks":
+        return _shares(result)
     return _cases(result) if hasattr(kind, "claims") else []
 
 

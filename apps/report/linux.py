@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tcpdynamics.validation.comparisons import BbrVsCubic, PacketsVsLinux
+from tcpdynamics.validation.comparisons import BbrVsCubic, LinuxStacks, PacketsVsLinux
 
 from .sections import Section, section_of
 from .steps import Tell, step
@@ -23,13 +23,16 @@ def section(tell: Tell) -> Section:
     with step(STEP, tell):
         result = comparison.run()
         shares = BbrVsCubic().run()
+        stacks = LinuxStacks().run()
     at = comparison.switches_at
     return section_of(
         "linux", "The TCP that people run", answer(result, at),
-        {"linux": PacketsVsLinux.figure(result), "bbr_cubic": BbrVsCubic.figure(shares)},
+        {"linux": PacketsVsLinux.figure(result), "bbr_cubic": BbrVsCubic.figure(shares),
+         "stacks": LinuxStacks.figure(stacks)},
         flows=at, seeds=comparison.seeds, heads=[str(name) for name in result.sender.values],
         rows=rows(result, at), switches=switches(result), moved=MOVED,
         paragraphs=PacketsVsLinux.paragraph(result).split("\n\n"), shares=BbrVsCubic.paragraph(shares),
+        stacks=LinuxStacks.paragraph(stacks).split("\n\n"),
     )  # fmt: skip
 
 

@@ -138,19 +138,25 @@ class LinuxStacks(Study):
             the link's rate by both [1]; `loss`, of the sender's packets [1]; over `quantile`, `queueing_delay` [s],
             the mean of both.
         """
-        names = list(self.senders)
-        parts = {}
-        for (link, first, second), measured in runs.items():
-            for sender, beside, turned in ((first, second, False), (second, first, True)):
-                if turned and first == second:
-                    continue
-                parts[link, sender, beside] = _pair(measured, turned)
-        rows = [
-            xr.concat([
-                xr.concat([parts[link, a, b] for b in names], xr.Variable("beside", names)) for a in names
-            ], xr.Variable("sender", names)) for link in self.links
-        ]  # fmt: skip
-        result = xr.concat(rows, xr.Variable("link", list(self.links)))
+        names, place = list(self.senders), {sender: i for i, sender in enumerate(self.senders)}
+        # Of each pair the numbers as its first sender has them, and as the second has them.
+        first = np.full((len(self.links), len(names), len(names), self.seeds, len(QUANTITIES)), np.nan)
+        for (link, *pair), measured in runs.items():
+            i, (a, b) = list(self.links).index(link), (place[sender] for sender in pair)
+            first[i, b, a] = _turned(measured.values)
+            first[i, a, b] = measured.values
+        dims = ("link", "sender", "beside", "replication", "quantity")
+        coords = {"link": list(self.links), "sender": names, "beside": names, "quantity": list(QUANTITIES)}
+        every = xr.DataArray(first, coords, dims)
+        ends = mean_interval(every.sel(quantity="share", drop=True)).drop_attrs(deep=False)
+        means = every.mean("replication")
+        delays = [name for name in QUANTITIES if name.startswith("queueing")]
+        result = xr.Dataset({
+            "share": ends["mean"].assign_attrs(units="1"), "share_low": ends["low"], "share_high": ends["high"],
+            "use": means.sel(quantity="use of the link", drop=True),
+            "loss": means.sel(quantity="loss, first", drop=True),
+            "queueing_delay": ((*dims[:3], "quantile"), means.sel(quantity=delays).values, {"units": "s"}),
+        }, {"quantile": [0.5, 0.95, 0.99]})  # fmt: skip
         least = np.maximum(np.maximum(result.share_low - 0.5, 0.5 - result.share_high), 0.0)
         most = np.maximum(abs(result.share_low - 0.5), abs(result.share_high - 0.5))
         result["verdict"] = (least.dims, grade_distance(least, most, AGREES, CLOSE))
@@ -167,9 +173,9 @@ class LinuxStacks(Study):
             horizontal_spacing=0.14,
         )  # fmt: skip
         for i, link in enumerate(links):
-            one = result.sel(link=link).transpose("sender", "beside")
+            shares = result.share.sel(link=link).transpose("sender", "beside")
             picture.add_heatmap(
-                z=100 * one.share.values, x=[str(x) for x in one.beside.values], y=[str(x) for x in one.sender.values],
+                z=100 * shares.values, x=list(map(str, shares.beside.values)), y=list(map(str, shares.sender.values)),
                 texttemplate="%{z:.0f}", zmin=0, zmax=100, colorscale="PuOr", showscale=i == 0,
                 colorbar={"title": "share [%]"}, row=i // 2 + 1, col=i % 2 + 1,
                 hovertemplate="%{y} beside %{x}: %{z:.1f} %<extra></extra>",
@@ -184,16 +190,37 @@ class LinuxStacks(Study):
         parts = []
         for link in map(str, result.link.values):
             one = result.sel(link=link)
-            equal = [
-                f"{name} {interval_text(one.sel(sender=name, beside=name), 'share')}"
-                for name in map(str, one.sender.values)
-                if str(one.verdict.sel(sender=name, beside=name).item()) != "agrees"
+            alike = one.sel(sender=one.sender, beside=xr.DataArray(one.sender.values, dims="sender"))
+            apart = alike.isel(sender=np.flatnonzero((alike.share_low > 0.5) | (alike.share_high < 0.5)))
+            named = [
+                f"{name} {interval_text(apart.sel(sender=name), 'share')}" for name in map(str, apart.sender.values)
             ]
             parts.append(
-                f"{link}. An equal share in pairs of two senders: {counts(_pairs(one))}. Shares of the first of two "
-                f"equal senders that do not agree with one half: {'; '.join(equal) or 'none'}."
+                f"{link}. Pairs of unlike senders with an equal share: {counts(_pairs(one))}. Of two alike senders the "
+                f"interval of the first's share holds one half, but for: {'; '.join(named) or 'none'}."
             )
         return f"Linux {result.attrs['linux']}.\n\n" + "\n\n".join(parts)
+
+
+def table(result: xr.Dataset) -> list[str]:
+    """Lines of text: for each link the share [%] of the row's sender beside the column's, and its 95 % interval.
+
+    Examples
+    --------
+    >>> pair = ("link", "sender", "beside")
+    >>> shares = xr.Dataset({"share": (pair, [[[0.5]]]), "share_high": (pair, [[[0.62]]])})
+    >>> print(*table(shares.assign_coords(link=["CoDel"], sender=["reno"], beside=["reno"])), sep="; ")
+    CoDel;             reno; reno       50±12
+    """
+    lines: list[str] = []
+    for link in map(str, result.link.values):
+        one = 100 * result[["share", "share_high"]].sel(link=link).transpose("sender", "beside")
+        lines += ["", link] if lines else [link]
+        lines.append(" " * 8 + "".join(f"{name!s:>8}" for name in one.beside.values))
+        for name, shares, ends in zip(one.sender.values, one.share.values, one.share_high.values, strict=True):
+            cells = (f"{share:.0f}±{end - share:.0f}" for share, end in zip(shares, ends, strict=True))
+            lines.append(f"{name!s:8}" + "".join(f"{cell:>8}" for cell in cells))
+    return lines
 
 
 def versions(senders: Sequence[str]) -> dict[str, str]:
@@ -206,21 +233,10 @@ def versions(senders: Sequence[str]) -> dict[str, str]:
     return texts
 
 
-def _pair(measured: xr.DataArray, turned: bool) -> xr.Dataset:
-    """The numbers of one pair as its first sender has them; turned, as the second has them."""
-    share = measured.sel(quantity="share", drop=True)
-    ends = mean_interval(1 - share if turned else share).drop_attrs(deep=False)
-    means = measured.mean("replication")
-    delay = means.sel(quantity=[name for name in QUANTITIES if name.startswith("queueing")]).values
-    return xr.Dataset(
-        {
-            "share": ends["mean"].assign_attrs(units="1"), "share_low": ends["low"], "share_high": ends["high"],
-            "use": means.sel(quantity="use of the link", drop=True),
-            "loss": means.sel(quantity="loss, second" if turned else "loss, first", drop=True),
-            "queueing_delay": ("quantile", delay, {"units": "s"}),
-        },
-        {"quantile": [0.5, 0.95, 0.99]},
-    )  # fmt: skip
+def _turned(runs: np.ndarray) -> np.ndarray:
+    """Quantities of runs with the two senders exchanged."""
+    share, use, first, second, *delays = runs.T
+    return np.stack([1 - share, use, second, first, *delays], axis=1)
 
 
 def _pairs(one: xr.Dataset) -> xr.DataArray:

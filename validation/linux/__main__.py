@@ -9,8 +9,8 @@ from pathlib import Path
 
 from tcpdynamics.errors import TcpDynamicsError
 
-from .build import build
-from .kernel import absent, kernels, manifest
+from .build import build, newest_source
+from .kernel import absent, fingerprint, kernels, manifest
 from .stacks import build_stack, stacks
 
 
@@ -36,6 +36,7 @@ def main(words: list[str] | None = None) -> int:
     making.add_argument("--jobs", type=int, default=1, help="compilers at a time")
     building = commands.add_parser("stack", help="build ready stacks for `tcpdynamics testbed`, or list them")
     building.add_argument("names", nargs="*", metavar="NAME", help="such as quinn; none: list all")
+    commands.add_parser("key", help="print what a kernel would be built of, as a key for a cache")
     commands.add_parser("where", help="say which kernels are made, and in which folders")
     arguments = parser.parse_args(words)
     if arguments.command == "where":
@@ -45,6 +46,10 @@ def main(words: list[str] | None = None) -> int:
             print(absent(), file=sys.stderr)
         return 0
     try:
+        if arguments.command == "key":
+            archive = newest_source()
+            print(fingerprint(f"{archive.name} {archive.stat().st_size}"))
+            return 0
         if arguments.command == "stack":
             for name in arguments.names:
                 print(f"{name}: {build_stack(name)}")

@@ -81,7 +81,7 @@ def build(source: Path | None = None, jobs: int = 1, tell: Tell = lambda what, s
     LinuxError
         If something is missing, or a step fails; the message has its last lines.
     """
-    source = _newest() if source is None else source.absolute()
+    source = newest_source() if source is None else source.absolute()
     if not source.exists():
         raise LinuxError(f"--source {source}: there is no such file or folder")
     _check_tools(source)
@@ -103,7 +103,8 @@ def build(source: Path | None = None, jobs: int = 1, tell: Tell = lambda what, s
     return folder
 
 
-def _newest() -> Path:
+def newest_source() -> Path:
+    """Debian's newest archive of Linux below /usr/src. Raises LinuxError."""
     archives = sorted(SOURCES.glob("linux-source-*.tar.xz"), key=lambda p: [int(n) for n in re.findall(r"\d+", p.name)])
     if not archives:
         raise LinuxError(

@@ -550,9 +550,10 @@ class Endpoints:
                 fcntl.ioctl(one, 0x8914, request)
 
 
-def counts(info: bytes) -> list[int]:
-    """Timeouts and retransmissions of a connection."""
-    return [struct.unpack_from("H", info, 240)[0], struct.unpack_from("I", info, 100)[0]]
+def counts(info: bytes) -> list[float]:
+    """Timeouts, not a number where the kernel does not count them, and retransmissions of a connection."""
+    timeouts = struct.unpack_from("H", info, 240)[0] if len(info) >= 242 else float("nan")
+    return [timeouts, struct.unpack_from("I", info, 100)[0]]
 
 
 def routes_there(one: socket.socket) -> list[int]:

@@ -25,7 +25,7 @@ from .capture import read_capture
 from .case import case
 from .guests import BEGINNING, boot, guest_folder, python, tool
 from .kernel import absent, kernels, manifest
-from .plan import LinuxPlan, plan
+from .plan import LEAST_TIMEOUT, LinuxPlan, plan
 from .program_packets import check_endings, read_programs
 from .routes import of_routes
 from .stacks import stacks
@@ -117,6 +117,12 @@ def run_linux(
     epoch_lengths(scenario, epoch)
     kernel = _kernel()
     built = manifest(kernel)
+    old = int(built["version"].split(".")[0]) < 7
+    if old and any(flow.min_rto != LEAST_TIMEOUT or flow.max_rto for flow in guest.flows):
+        raise LinuxError(
+            f"Linux {built['version']} has no switch for the least and the largest timeout; leave out flows.min_rto "
+            "and flows.max_rto, or build a kernel of a newer linux-source"
+        )
     with guest_folder() as folder:
         program = PROGRAM.read_text(encoding="utf-8")
         (folder / "guest.py").write_text(f"#!{python()} -IS\n{program}", encoding="utf-8")
@@ -124,6 +130,7 @@ def run_linux(
         table = case(scenario, guest) | {"ip": tool("ip"), "tc": tool("tc"), "view": seen_places(guest, view)}
         (folder / "case.json").write_text(json.dumps(table))
         words = [] if switches.hystart else ["tcp_cubic.hystart=0"]
+        words += ["root=none"] if old else []  # 6.1 mounts nothing without
         words += ["seccomp=auto"] if view is None else []  # faster, but a program can break out of the guest
         boot(kernel, folder, seed, timeout, table["memory"], words, stop or threading.Event(), progress)
         answer = json.loads((folder / "told.json").read_text())
@@ -319,9 +326,13 @@ def _queueing(
 
 
 def _between(answer: dict[str, Any]) -> np.ndarray:
-    """(flow, 2) timeouts and retransmissions between the end of the warm-up and that of the run."""
+    """(flow, 2) timeouts and retransmissions between the end of the warm-up and that of the run.
+
+    Timeouts are NaN where the kernel, older than 6.7, does not count them.
+    """
     warm, end = (
-        np.array([np.sum(rows, axis=0) if rows else (0, 0) for rows in answer[key]], np.int64).reshape(-1, 2)
+        np.array([np.sum(rows, axis=0) if rows else (0, 0) for rows in answer[key]], float).reshape(-1, 2)
         for key in ("warm", "end")
     )
-    return np.asarray(end - warm)
+    counts = end - warm
+    return np.asarray(counts if np.isnan(counts).any() else counts.astype(np.int64))

@@ -101,11 +101,10 @@ def build_stack(name: str) -> Path:
 
     Examples
     --------
-    >>> build_stack("carrier-pigeon")
+    >>> build_stack("pigeon")
     Traceback (most recent call last):
     ...
-    tcpdynamics.errors.LinuxError: there is no stack 'carrier-pigeon'; ready are aioquic, iperf3, nginx, ngtcp2, \
-quic-go and quinn
+    tcpdynamics.errors.LinuxError: there is no stack 'pigeon'; ready are aioquic, iperf3, nginx, ngtcp2, quic-go, quinn
     """
     if name not in stacks():
         raise LinuxError(f"there is no stack {shown(name)}; ready are {listed(stacks())}")

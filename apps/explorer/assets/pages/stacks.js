@@ -21,7 +21,7 @@ explorer.page("stacks", (() => {
       history.replaceState(null, "", served ? `${location.pathname}?${text}` : `#${text}`);
     };
 
-    const table = element("table", { class: "shares" }), chosen = element("div", { role: "status" });
+    const table = element("table"), chosen = element("div", { class: "chosen", role: "status" });
     const cell = (sender, beside) => facts.cells[state.link][facts.senders.indexOf(sender)][facts.senders.indexOf(beside)];
     const choose = (sender, beside) => {
       Object.assign(state, { sender, beside });
@@ -31,10 +31,10 @@ explorer.page("stacks", (() => {
     const show = () => {
       const button = (a, b) => {
         const one = cell(a, b), here = a === state.sender && b === state.beside;
-        return element("button", { type: "button", "aria-pressed": String(here), "aria-label": `${a} beside ${b}: ${percent(one.share)}`, onclick: () => choose(a, b) }, percent(one.share));
+        return element("button", { type: "button", "aria-pressed": String(here), "aria-label": `${a} beside ${b}: ${percent(one.share)}`, onclick: () => choose(a, b) }, (100 * one.share).toFixed(0));
       };
       const row = (a) => element("tr", {}, element("th", { scope: "row" }, a), ...facts.senders.map((b) => element("td", { style: `background: ${tint(cell(a, b).share)}` }, button(a, b))));
-      table.replaceChildren(element("caption", {}, `Share of the row's sender beside the column's, ${state.link}`),
+      table.replaceChildren(element("caption", {}, `Share [%] of the row's sender beside the column's; ${state.link}`),
         element("thead", {}, element("tr", {}, element("td", {}), ...facts.senders.map((b) => element("th", { scope: "col" }, b)))),
         element("tbody", {}, ...facts.senders.map(row)));
       const one = cell(state.sender, state.beside), [median, high, highest] = one.delay;
@@ -52,8 +52,8 @@ explorer.page("stacks", (() => {
       element("p", { class: "complaint", role: "status" }, said.join(". ")),
       element("form", { class: "controls", "aria-label": "Link", onsubmit: (event) => event.preventDefault() },
         element("div", { class: "control" }, element("label", { for: "link" }, "link and queue"), link)),
-      element("div", { class: "scroll", tabindex: "0" }, table), chosen,
-      element("p", { class: "note" }, `${facts.seeds} runs of ${facts.measured} measured seconds each. ${facts.linux}. Verdict on an equal share: ${facts.rule}.`),
+      element("div", { class: "scroll shares", tabindex: "0" }, table), chosen,
+      element("p", { class: "note" }, `${facts.seeds} runs of ${facts.measured} measured seconds each, ${facts.linux}. Verdict on an equal share: ${facts.rule}.`),
       element("ul", {}, ...Object.entries(facts.stacks).map(([name, about]) => element("li", {}, element("strong", {}, name), ` ${about}`))),
       ...spec.notes.map((note) => element("p", { class: "note" }, note)));
     show();
