@@ -238,6 +238,12 @@ def test_a_recorded_capture(tmp_path: Path) -> None:
     assert data[0] - seen.sends.time[1] == pytest.approx(0.058, abs=1e-3)
     np.testing.assert_allclose(np.diff(data[:7]), 0.008, atol=1e-5)
     assert data.max() + 0.05 == pytest.approx(seen.finish[0], abs=1e-5)
+    # What is sent after the end is in none of the lists, wherever the end falls.
+    for end in (0.0, 0.06, float(seen.sends.time[5]), 0.2):
+        early = read_capture(tmp_path, plan(scenario(flow), 1, TODAY), recorded["origin"], end)
+        sent, came = int((seen.sends.time < end).sum()), int((seen.receives.time < end).sum())
+        assert sent == len(early.sends.time) == len(early.repeats) == len(early.send_routes)
+        assert came == len(early.receives.time) == len(early.sizes) == len(early.transit) == len(early.receive_routes)
 
 
 def test_without_a_kernel_there_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

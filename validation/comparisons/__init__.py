@@ -35,29 +35,15 @@ if TYPE_CHECKING:
     from .window_rules import WindowRulesVsLaws as WindowRulesVsLaws
 
 _HOME_OF = {
-    "BbrVsCubic": "bbr_cubic",
-    "LeapVsPackets": "leap",
-    "LinuxControls": "linux_controls",
-    "LinuxSends": "linux_sends",
-    "LinuxStacks": "linux_stacks",
-    "LinuxSubPacket": "linux_sub_packet",
-    "LockOut": "lock_out",
-    "LogisticVsFluid": "logistic",
-    "LotkaVolterraVsFluid": "lotka_volterra",
-    "LotkaVolterraVsPackets": "lotka_volterra_packets",
-    "MisraVsLinearisation": "fluid_tcp",
-    "MtcpVsPackets": "mtcp",
-    "PacketsVsLinux": "packets_vs_linux",
-    "PacketsVsNs2": "packets_vs_ns2",
-    "PredictionVsPackets": "prediction",
-    "RetransmissionPriorityVsPackets": "retransmission_priority",
-    "SenderChainLadder": "ladder",
-    "SenderChainVsPackets": "sender_chain",
-    "SubPacketChainVsPackets": "sub_packet",
-    "TRefwaMapVsFluid": "t_refwa",
-    "TRefwaVsPackets": "t_refwa_packets",
-    "WindowRulesVsLaws": "window_rules",
-}
+    "BbrVsCubic": "bbr_cubic", "LeapVsPackets": "leap", "LinuxControls": "linux_controls", "LinuxSends": "linux_sends",
+    "LinuxStacks": "linux_stacks", "LinuxSubPacket": "linux_sub_packet", "LockOut": "lock_out",
+    "LogisticVsFluid": "logistic", "LotkaVolterraVsFluid": "lotka_volterra",
+    "LotkaVolterraVsPackets": "lotka_volterra_packets", "MisraVsLinearisation": "fluid_tcp", "MtcpVsPackets": "mtcp",
+    "PacketsVsLinux": "packets_vs_linux", "PacketsVsNs2": "packets_vs_ns2", "PredictionVsPackets": "prediction",
+    "RetransmissionPriorityVsPackets": "retransmission_priority", "SenderChainLadder": "ladder",
+    "SenderChainVsPackets": "sender_chain", "SubPacketChainVsPackets": "sub_packet", "TRefwaMapVsFluid": "t_refwa",
+    "TRefwaVsPackets": "t_refwa_packets", "WindowRulesVsLaws": "window_rules",
+}  # fmt: skip
 __all__ = sorted(_HOME_OF)
 
 

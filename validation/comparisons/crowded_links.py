@@ -34,27 +34,14 @@ GOODPUTS = tuple(f"goodput in 20 s, {p} % of flows" for p in GOODPUT_PERCENTS)
 HANGS = tuple(f"longest hang, {p} % of flows" for p in HANG_PERCENTS)
 #: What is measured of a run -> its unit.
 QUANTITIES: dict[str, str] = {
-    "loss rate": "1",
-    **dict.fromkeys(LAW, "1"),
-    "0 sent, 10 % of flows": "1",
-    "0 sent, 90 % of flows": "1",
-    "Jain's index, 5 s": "1",
-    "Jain's index, 20 s": "1",
-    "Jain's index, whole run": "1",
-    "locked out for 20 s": "1",
-    "most active in 20 s": "1",
-    "scatter of active in 20 s": "1",
-    **{f"goodput of the {name}": "1" for name in PARTS.values()},
-    **dict.fromkeys(GOODPUTS, "fair share"),
-    **dict.fromkeys(HANGS, "s"),
-    "hang above 20 s": "1",
-    "hang above 60 s": "1",
-    "longest hang of four flows, median": "s",
-    "longest hang of four flows, 90 %": "s",
-    "timeouts": "1/s",
-    "goodput of the link": "1",
-    "use of the link": "1",
-}
+    "loss rate": "1", **dict.fromkeys(LAW, "1"), "0 sent, 10 % of flows": "1", "0 sent, 90 % of flows": "1",
+    "Jain's index, 5 s": "1", "Jain's index, 20 s": "1", "Jain's index, whole run": "1", "locked out for 20 s": "1",
+    "most active in 20 s": "1", "scatter of active in 20 s": "1",
+    **{f"goodput of the {name}": "1" for name in PARTS.values()}, **dict.fromkeys(GOODPUTS, "fair share"),
+    **dict.fromkeys(HANGS, "s"), "hang above 20 s": "1", "hang above 60 s": "1",
+    "longest hang of four flows, median": "s", "longest hang of four flows, 90 %": "s", "timeouts": "1/s",
+    "goodput of the link": "1", "use of the link": "1",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -185,25 +172,15 @@ def quantities(run: xr.Dataset, link: CrowdedLink) -> list[float]:
     capacity = link.rate / (8 * link.packet_size)
     measured = link.duration - link.warm_up
     return [
-        run["dropped"].values.sum() / run["sent"].values.sum(),
-        *law,
-        *np.percentile(silent, (10, 90)),
-        mean_jain(run["slice_goodput"].transpose("slice", "flow").values.astype(float)),
-        mean_jain(slices),
-        mean_jain(slices.sum(axis=0)[None]),
-        1.0 - active.mean(),
-        active.max(),
-        active.std(ddof=1),
+        run["dropped"].values.sum() / run["sent"].values.sum(), *law, *np.percentile(silent, (10, 90)),
+        mean_jain(run["slice_goodput"].transpose("slice", "flow").values.astype(float)), mean_jain(slices),
+        mean_jain(slices.sum(axis=0)[None]), 1.0 - active.mean(), active.max(), active.std(ddof=1),
         *(part_of_goodput(slices, *ends) for ends in PARTS),
         *(np.percentile(slices, GOODPUT_PERCENTS, axis=1).mean(axis=1) / slices.mean()),
-        *np.percentile(gaps, HANG_PERCENTS),
-        (gaps > 20).mean(),
-        (gaps > 60).mean(),
-        *np.percentile(users, (50, 90)),
-        run["timeouts"].values.sum() / measured,
-        float(run["goodput_packet_rate"].sum()) / capacity,
+        *np.percentile(gaps, HANG_PERCENTS), (gaps > 20).mean(), (gaps > 60).mean(), *np.percentile(users, (50, 90)),
+        run["timeouts"].values.sum() / measured, float(run["goodput_packet_rate"].sum()) / capacity,
         round(float(run["link_utilisation"].values[0]), 4),
-    ]
+    ]  # fmt: skip
 
 
 def packets_in_epochs(run: xr.Dataset, link: CrowdedLink) -> tuple[np.ndarray, np.ndarray]:

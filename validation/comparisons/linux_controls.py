@@ -269,12 +269,9 @@ def quantities(run: xr.Dataset, scenario: Scenario) -> list[float]:
     taken = run["transit_time"] - rtt / 2 if "transit_time" in run else run["mean_rtt"] - rtt
     delay = float(np.average(taken.values - 8 * group.packet_size / rate, weights=goodput))
     return [
-        float(run["goodput_rate"].values.sum() / rate),
-        float(run["dropped"].values.sum() / run["sent"].values.sum()),
-        delay,
-        float(measured_jain(goodput)),
-        float(run["timeouts"].values.sum() / measured),
-    ]
+        float(run["goodput_rate"].values.sum() / rate), float(run["dropped"].values.sum() / run["sent"].values.sum()),
+        delay, float(measured_jain(goodput)), float(run["timeouts"].values.sum() / measured),
+    ]  # fmt: skip
 
 
 def _in_words(one: xr.Dataset) -> str:

@@ -43,30 +43,20 @@ OURS: dict[str, dict[str, Any]] = {
 }
 #: Switch -> what our senders by Linux's rules are given for it; the others are not theirs.
 SWITCHED: dict[str, dict[str, Any]] = {
-    "tail loss probes": {"loss_probes": True},
-    "F-RTO": {"frto": True},
-    "time stamps": {"timestamps": True},
-    "DSACK": {},
-    "compressed acknowledgements": {},
-    "first window of 10": {"initial_window": 10},
-    "slow start after idle": {},
-    "least timeout of 1 s": {"min_rto": 1.0},
-}
+    "tail loss probes": {"loss_probes": True}, "F-RTO": {"frto": True}, "time stamps": {"timestamps": True},
+    "DSACK": {}, "compressed acknowledgements": {}, "first window of 10": {"initial_window": 10},
+    "slow start after idle": {}, "least timeout of 1 s": {"min_rto": 1.0},
+}  # fmt: skip
 #: What is turned on alone, from the switches off; and all at once.
 SWITCHES: dict[str, LinuxSwitches] = {
-    "tail loss probes": replace(OLD, tlp=True),
-    "F-RTO": replace(OLD, frto=True),
-    "time stamps": replace(OLD, timestamps=True),
-    "DSACK": replace(OLD, dsack=True),
-    "compressed acknowledgements": replace(OLD, sack_compression=True),
-    "HyStart": replace(OLD, hystart=True),
+    "tail loss probes": replace(OLD, tlp=True), "F-RTO": replace(OLD, frto=True),
+    "time stamps": replace(OLD, timestamps=True), "DSACK": replace(OLD, dsack=True),
+    "compressed acknowledgements": replace(OLD, sack_compression=True), "HyStart": replace(OLD, hystart=True),
     "first window of 10": replace(OLD, initial_window=10),
     "slow start after idle": replace(OLD, slow_start_after_idle=True),
-    "delayed acknowledgements": replace(OLD, delayed_ack=True),
-    "pacing": replace(OLD, pacing=True),
-    "least timeout of 1 s": replace(OLD, min_rto=1.0),
-    "as it comes": TODAY,
-}
+    "delayed acknowledgements": replace(OLD, delayed_ack=True), "pacing": replace(OLD, pacing=True),
+    "least timeout of 1 s": replace(OLD, min_rto=1.0), "as it comes": TODAY,
+}  # fmt: skip
 RATE = 1e7
 SIZE = 1000
 SEGMENTS = 100

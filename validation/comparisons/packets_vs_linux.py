@@ -35,11 +35,9 @@ if TYPE_CHECKING:
 
 #: Of Linux: the switches and the control of each of the senders that are compared.
 LINUX_SENDERS: dict[str, tuple[LinuxSwitches, str]] = {
-    "Linux, switches off": (OLD, "reno"),
-    "Linux as it comes, Reno": (TODAY, "reno"),
-    "Linux as it comes, CUBIC": (TODAY, "cubic"),
-    "Linux as it comes, BBR": (TODAY, "bbr"),
-}
+    "Linux, switches off": (OLD, "reno"), "Linux as it comes, Reno": (TODAY, "reno"),
+    "Linux as it comes, CUBIC": (TODAY, "cubic"), "Linux as it comes, BBR": (TODAY, "bbr"),
+}  # fmt: skip
 #: Senders by Linux's rules, their clock as a guest's; and with what Linux has on as it comes.
 BY_LINUX: dict[str, Any] = {"rules": "linux", "clock_phase": 1.008}
 AS_IT_COMES = BY_LINUX | {"timestamps": True, "loss_probes": True, "frto": True}
@@ -61,42 +59,24 @@ PAIRS = {
 }
 #: Of senders, in a table.
 SHORT = {
-    "Linux as it comes, Reno": "Reno",
-    "Linux as it comes, CUBIC": "CUBIC",
-    "Linux as it comes, BBR": "BBR",
-    "simulator, Linux's rules, switches off": "Linux's: off",
-    "simulator, Linux's rules": "Linux's: Reno",
-    "simulator, Linux's rules, CUBIC": "Linux's: CUBIC",
-    "simulator, RFCs, timeouts of 0.6 s": "RFCs, 0.6 s",
-}
+    "Linux as it comes, Reno": "Reno", "Linux as it comes, CUBIC": "CUBIC", "Linux as it comes, BBR": "BBR",
+    "simulator, Linux's rules, switches off": "Linux's: off", "simulator, Linux's rules": "Linux's: Reno",
+    "simulator, Linux's rules, CUBIC": "Linux's: CUBIC", "simulator, RFCs, timeouts of 0.6 s": "RFCs, 0.6 s",
+}  # fmt: skip
 #: What is turned on alone, from the switches off.
 SWITCHES: dict[str, dict[str, Any]] = {
-    "tail loss probes": {"tlp": True},
-    "F-RTO": {"frto": True},
-    "time stamps": {"timestamps": True},
-    "DSACK": {"dsack": True},
-    "compressed acknowledgements": {"sack_compression": True},
-    "first window of 10": {"initial_window": 10},
-    "slow start after idle": {"slow_start_after_idle": True},
-    "delayed acknowledgements": {"delayed_ack": True},
-    "pacing": {"pacing": True},
+    "tail loss probes": {"tlp": True}, "F-RTO": {"frto": True}, "time stamps": {"timestamps": True},
+    "DSACK": {"dsack": True}, "compressed acknowledgements": {"sack_compression": True},
+    "first window of 10": {"initial_window": 10}, "slow start after idle": {"slow_start_after_idle": True},
+    "delayed acknowledgements": {"delayed_ack": True}, "pacing": {"pacing": True},
     "least timeout of 1 s": {"min_rto": 1.0},
-}
+}  # fmt: skip
 #: What is compared, with its unit.
 QUANTITIES = {
-    "loss rate": "1",
-    "silent round trips": "1",
-    "one packet sent": "1",
-    "two sent": "1",
-    "three sent": "1",
-    "four or more sent": "1",
-    "Jain's index, 20 s": "1",
-    "locked out for 20 s": "1",
-    "longest hang, median": "s",
-    "longest hang, 90 %": "s",
-    "timeouts": "1/s",
-    "use of the link": "1",
-}
+    "loss rate": "1", "silent round trips": "1", "one packet sent": "1", "two sent": "1", "three sent": "1",
+    "four or more sent": "1", "Jain's index, 20 s": "1", "locked out for 20 s": "1", "longest hang, median": "s",
+    "longest hang, 90 %": "s", "timeouts": "1/s", "use of the link": "1",
+}  # fmt: skip
 #: A round trip with a full queue [s]: what packets are counted in.
 EPOCH = 0.4
 
@@ -302,16 +282,11 @@ def quantities(run: xr.Dataset, scenario: Scenario) -> list[float]:
     law = epochs / epochs.sum()
     slices, gaps = twenty_seconds(run), hangs(run, scenario)
     return [
-        run["dropped"].values.sum() / run["sent"].values.sum(),
-        *law[:4],
-        law[4:].sum(),
-        mean_jain(slices),
-        float((slices == 0).mean()),
-        float(np.median(gaps)),
-        float(np.quantile(gaps, 0.9)),
+        run["dropped"].values.sum() / run["sent"].values.sum(), *law[:4], law[4:].sum(), mean_jain(slices),
+        float((slices == 0).mean()), float(np.median(gaps)), float(np.quantile(gaps, 0.9)),
         run["timeouts"].values.sum() / (scenario.duration - scenario.warm_up),
         round(float(run["link_utilisation"].values[0]), 4),
-    ]
+    ]  # fmt: skip
 
 
 def _looks(senders: Iterable[str]) -> dict[str, tuple[str, str]]:

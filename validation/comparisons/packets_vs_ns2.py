@@ -34,16 +34,9 @@ CASES = ("dumbbell_spread", "dumbbell_overhead", "wide", "star")
 TIED = ("dumbbell_overhead_tied", "wide_tied")
 #: What is compared, with its unit. An epoch has a fixed length in each case.
 QUANTITIES = {
-    "loss rate": "1",
-    "timeouts": "1/s",
-    "goodput": "packets/s",
-    "Jain's index": "1",
-    "P(0 sent)": "1",
-    "P(1 sent)": "1",
-    "P(2 sent)": "1",
-    "P(3 sent)": "1",
-    "P(4+ sent)": "1",
-}
+    "loss rate": "1", "timeouts": "1/s", "goodput": "packets/s", "Jain's index": "1", "P(0 sent)": "1",
+    "P(1 sent)": "1", "P(2 sent)": "1", "P(3 sent)": "1", "P(4+ sent)": "1",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -230,13 +223,9 @@ def quantities(run: xr.Dataset, scenario: Scenario) -> list[float]:
     sent, goodput = run["sent"].values.astype(float), run["goodput"].values.astype(float)
     epochs = run["epochs"].values.sum(0).astype(float)
     return [
-        run["dropped"].values.sum() / sent.sum(),
-        run["timeouts"].values.sum() / measured,
-        goodput.sum() / measured,
-        float(measured_jain(goodput)),
-        *(epochs[:4] / epochs.sum()),
-        epochs[4:].sum() / epochs.sum(),
-    ]
+        run["dropped"].values.sum() / sent.sum(), run["timeouts"].values.sum() / measured, goodput.sum() / measured,
+        float(measured_jain(goodput)), *(epochs[:4] / epochs.sum()), epochs[4:].sum() / epochs.sum(),
+    ]  # fmt: skip
 
 
 def compare(ours: xr.DataArray, theirs: xr.DataArray, level: float) -> xr.Dataset:

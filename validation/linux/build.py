@@ -36,16 +36,8 @@ TICKS = "config HZ\n\tint\n\tdefault {}\n"
 SPACE = 2_500_000_000
 #: Options without which nothing works.
 NEEDED = (
-    "UML_TIME_TRAVEL_SUPPORT",
-    "HOSTFS",
-    "NET_NS",
-    "VETH",
-    "PACKET",
-    "NET_SCH_NETEM",
-    "NET_SCH_TBF",
-    "INET",
-    "TMPFS",
-)
+    "UML_TIME_TRAVEL_SUPPORT", "HOSTFS", "NET_NS", "VETH", "PACKET", "NET_SCH_NETEM", "NET_SCH_TBF", "INET", "TMPFS",
+)  # fmt: skip
 #: What would otherwise stand in the kernel of when, where and by whom it was built; it takes that for randomness.
 NEUTRAL = {
     "KBUILD_BUILD_TIMESTAMP": "2024-01-01", "KBUILD_BUILD_USER": "tcpdynamics", "KBUILD_BUILD_HOST": "tcpdynamics",
@@ -244,13 +236,9 @@ def _call(command: list[str], what: str, hear: Callable[[str], None] = lambda li
     process = subprocess.Popen(
         [sys.executable, "-IS", "-c", _END_WITH_PARENT, *command],
         env={"PATH": os.environ.get("PATH", ""), "HOME": os.environ.get("HOME", "/")} | NEUTRAL,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
         start_new_session=True,
-    )
+    )  # fmt: skip
     try:
         assert process.stdout is not None
         with process.stdout as lines:
@@ -275,11 +263,9 @@ def _finish(made: Path, folder: Path, version: str, missing: list[str]) -> None:
         library = str(part / "randomness.so")
         _call(["gcc", "-shared", "-fPIC", "-O2", "-Wall", "-o", library, str(RANDOMNESS)], "compiling")
         told = {
-            "version": version,
-            "fingerprint": fingerprint(version),
-            "sha256": hashlib.sha256((part / "linux").read_bytes()).hexdigest(),
-            "options_missing": missing,
-        }
+            "version": version, "fingerprint": fingerprint(version),
+            "sha256": hashlib.sha256((part / "linux").read_bytes()).hexdigest(), "options_missing": missing,
+        }  # fmt: skip
         (part / "manifest.json").write_text(json.dumps(told, indent=1))
         part.chmod(0o755)
         if folder.exists():

@@ -87,11 +87,11 @@ def read_capture(folder: Path, made: LinuxPlan, origin: int, duration: float) ->
     delay = np.array([[way.to_queue for way in _padded(f.routes)] for f in made.flows])
     flow, segment = sends.packets.flow[lost], sends.packets.segment[lost]
     drops = Packets(sends.packets.time[lost] + delay[flow, sends.route[lost]], flow, segment)
-    there = receives.packets.time < duration
+    within, there = sends.packets.time < duration, receives.packets.time < duration
     return Seen(
         _until(sends.packets, duration), _until(receives.packets, duration), _until(drops, duration),
-        _finishes(acks, made, origin, initial, begins), _repeats(sends.packets),
-        sends.route[sends.packets.time < duration], receives.route[there], _new_bytes(receives)[there],
+        _finishes(acks, made, origin, initial, begins), _repeats(sends.packets)[within],
+        sends.route[within], receives.route[there], _new_bytes(receives)[there],
         receives.size[there], _transit(sends, receives)[there],
     )  # fmt: skip
 

@@ -133,20 +133,13 @@ def _host(made: LinuxPlan, name: str, buffer: int) -> dict[str, str]:
 
 def _flow(f: LinuxFlow, made: LinuxPlan) -> dict[str, Any]:
     return {
-        "space": f.hosts[0],
-        "source": f.routes[0].addresses[0],
-        "target": f.routes[0].addresses[1],
-        "routes": len(f.routes),
-        "start": nanoseconds(f.start),
+        "space": f.hosts[0], "source": f.routes[0].addresses[0], "target": f.routes[0].addresses[1],
+        "routes": len(f.routes), "start": nanoseconds(f.start),
         "stop": None if f.stop is None else nanoseconds(f.stop),
-        "bytes": None if f.segments is None else f.segments * f.payload,
-        "control": f.control,
-        "mss": f.packet_size - HEADERS,
-        "payload": f.payload,
-        "window": f.window[1] * f.payload,
-        "paced": made.paced,
+        "bytes": None if f.segments is None else f.segments * f.payload, "control": f.control,
+        "mss": f.packet_size - HEADERS, "payload": f.payload, "window": f.window[1] * f.payload, "paced": made.paced,
         "max_rto": None if f.max_rto is None else round(1e3 * f.max_rto),
-    }
+    }  # fmt: skip
 
 
 def _program(i: int, f: LinuxFlow, duration: float) -> dict[str, Any]:

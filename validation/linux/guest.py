@@ -253,12 +253,8 @@ def data_only(snap: int) -> list[tuple[int, int, int, int]]:
 
 def all_of_ip(snap: int) -> list[tuple[int, int, int, int]]:
     return [
-        (LOAD_HALF, 0, 0, 12),
-        (EQUAL, 1, 0, 0x0800),
-        (EQUAL, 0, 1, 0x86DD),
-        (RETURN, 0, 0, snap),
-        (RETURN, 0, 0, 0),
-    ]
+        (LOAD_HALF, 0, 0, 12), (EQUAL, 1, 0, 0x0800), (EQUAL, 0, 1, 0x86DD), (RETURN, 0, 0, snap), (RETURN, 0, 0, 0),
+    ]  # fmt: skip
 
 
 class Relay:

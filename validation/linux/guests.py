@@ -49,13 +49,9 @@ def guest_folder() -> Iterator[Path]:
     fcntl.flock(lock, fcntl.LOCK_EX)
     try:
         watcher = subprocess.Popen(
-            ["/bin/sh", "-c", WATCHER, "sh", str(folder)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-            pass_fds=(lock,),
-        )
+            ["/bin/sh", "-c", WATCHER, "sh", str(folder)], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL, start_new_session=True, pass_fds=(lock,),
+        )  # fmt: skip
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
@@ -165,14 +161,10 @@ def boot(
         os.sched_setaffinity(0, chosen)  # of this thread, from which the guest has it
         try:
             process = subprocess.Popen(
-                ["/bin/sh", "-c", STARTER, "sh", str(folder), str(LARGEST_FILE + 2048 * memory), *command],
-                cwd=folder,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=messages,
-                stderr=subprocess.STDOUT,
+                ["/bin/sh", "-c", STARTER, "sh", str(folder), str(LARGEST_FILE + 2048 * memory), *command], cwd=folder,
+                env=environment, stdin=subprocess.DEVNULL, stdout=messages, stderr=subprocess.STDOUT,
                 start_new_session=True,
-            )
+            )  # fmt: skip
         finally:
             os.sched_setaffinity(0, allowed)
         try:

@@ -147,24 +147,14 @@ def run_linux(
     # Of several routes Linux fills not every packet.
     bits = 8.0 * packets.sizes if ours or any(f.multipath for f in guest.flows) else None
     observed_flows = Seen(
-        packets.sends,
-        packets.receives,
-        packets.drops,
-        counters[:, 0],
-        start,
-        packets.finish,
-        packets.receive_routes,
+        packets.sends, packets.receives, packets.drops, counters[:, 0], start, packets.finish, packets.receive_routes,
         bits,
-    )
+    )  # fmt: skip
     attrs = {
-        "seed": str(seed),
-        "simulator": f"Linux {built['version']}",
-        "kernel": built["fingerprint"],
-        "switches": json.dumps(asdict(switches)),
-        "clock_phase": clock_phase(answer["origin"]),
-        "controls": json.dumps([flow.control for flow in guest.flows]),
-        "queues": json.dumps(answer["statistics"]),
-    }
+        "seed": str(seed), "simulator": f"Linux {built['version']}", "kernel": built["fingerprint"],
+        "switches": json.dumps(asdict(switches)), "clock_phase": clock_phase(answer["origin"]),
+        "controls": json.dumps([flow.control for flow in guest.flows]), "queues": json.dumps(answer["statistics"]),
+    }  # fmt: skip
     result = observed(scenario, guest, observed_flows, epoch, attrs)
     text = {"units": "packets", "long_name": "retransmissions"}
     again = _sent_again(counters[:, 1], packets, hidden, guest, scenario) if ours else counters[:, 1]

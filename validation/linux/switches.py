@@ -91,16 +91,12 @@ class LinuxSwitches:
     def sysctls(self, sack: bool, ecn: bool) -> dict[str, str]:
         """Settings of a host, below net/ipv4."""
         return {
-            "tcp_sack": _digit(sack),
-            "tcp_ecn": _digit(ecn),
-            "tcp_early_retrans": "3" if self.tlp else "0",
-            "tcp_frto": "2" if self.frto else "0",
-            "tcp_timestamps": _digit(self.timestamps),
-            "tcp_dsack": _digit(self.dsack),
-            "tcp_comp_sack_nr": "44" if self.sack_compression else "0",
+            "tcp_sack": _digit(sack), "tcp_ecn": _digit(ecn), "tcp_early_retrans": "3" if self.tlp else "0",
+            "tcp_frto": "2" if self.frto else "0", "tcp_timestamps": _digit(self.timestamps),
+            "tcp_dsack": _digit(self.dsack), "tcp_comp_sack_nr": "44" if self.sack_compression else "0",
             "tcp_slow_start_after_idle": _digit(self.slow_start_after_idle),
             "tcp_no_metrics_save": _digit(not self.metrics_save),
-        }
+        }  # fmt: skip
 
 
 def _digit(value: bool) -> str:

@@ -46,21 +46,15 @@ def source(
 
 def _tfrc(i: int, s: Mapping[str, Any], control: Mapping[str, float], segments: int | None) -> list[str]:
     options = {
-        "fid_": whole(i),
-        "packetSize_": whole(s["packet_size"]),
-        "useHeaders_": truth(False),
-        "overhead_": "0",
+        "fid_": whole(i), "packetSize_": whole(s["packet_size"]), "useHeaders_": truth(False), "overhead_": "0",
         "SndrType_": whole(segments is not None),
-        **{key: number(control[name]) for name, key in _OF_TFRC.items() if name != "b"},
-        "bval_": whole(control["b"]),
+        **{key: number(control[name]) for name, key in _OF_TFRC.items() if name != "b"}, "bval_": whole(control["b"]),
         "ca_": whole(control["damping"]),
-    }
+    }  # fmt: skip
     of_sink = {
-        "packetSize_": whole(s["ack_size"]),
-        "NumSamples_": whole(control["intervals"]),
-        "discount_": whole(control["discounting"]),
-        "minDiscountRatio_": number(control["least_discount"]),
-    }
+        "packetSize_": whole(s["ack_size"]), "NumSamples_": whole(control["intervals"]),
+        "discount_": whole(control["discounting"]), "minDiscountRatio_": number(control["least_discount"]),
+    }  # fmt: skip
     lines = [f"set tcp({i}) [new Agent/TFRC]", "set sink [new Agent/TFRCSink]"]
     lines += [f"$tcp({i}) set {key} {value}" for key, value in options.items()]
     lines += [f"$sink set {key} {value}" for key, value in of_sink.items()]
@@ -85,14 +79,10 @@ def _udp(i: int, s: Mapping[str, Any], segments: int | None) -> list[str]:
     elif segments is not None:
         options["maxpkts_"] = whole(segments)
     return [
-        f"set tcp({i}) [new Agent/UDP]",
-        "set sink [new Agent/Null]",
-        f"$tcp({i}) set fid_ {whole(i)}",
-        f"$tcp({i}) set packetSize_ {whole(s['packet_size'])}",
-        f"set ftp({i}) [new Application/Traffic/{generator}]",
-        *(f"$ftp({i}) set {key} {value}" for key, value in options.items()),
-        f"$ftp({i}) attach-agent $tcp({i})",
-    ]
+        f"set tcp({i}) [new Agent/UDP]", "set sink [new Agent/Null]", f"$tcp({i}) set fid_ {whole(i)}",
+        f"$tcp({i}) set packetSize_ {whole(s['packet_size'])}", f"set ftp({i}) [new Application/Traffic/{generator}]",
+        *(f"$ftp({i}) set {key} {value}" for key, value in options.items()), f"$ftp({i}) attach-agent $tcp({i})",
+    ]  # fmt: skip
 
 
 def _rates(s: Mapping[str, Any]) -> list[tuple[float, float]]:

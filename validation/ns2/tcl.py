@@ -75,14 +75,11 @@ def tcl(scenario: Scenario, seed: int | None = None) -> str:
 def script(scenario: Scenario, made: Plan, seed: int) -> str:
     """The Tcl script of a plan."""
     lines = [
-        "remove-all-packet-headers",
-        f"add-packet-header IP TCP Flags{_headers(made)}",
-        *([f"ns-random {whole(1 + seed % SEEDS)}"] if _random(made) else []),
-        "set ns [new Simulator]",
-        f"set trace [open {TRACE} w]",
-        f"set counters [open {COUNTERS} w]",
+        "remove-all-packet-headers", f"add-packet-header IP TCP Flags{_headers(made)}",
+        *([f"ns-random {whole(1 + seed % SEEDS)}"] if _random(made) else []), "set ns [new Simulator]",
+        f"set trace [open {TRACE} w]", f"set counters [open {COUNTERS} w]",
         *(f"set node({i}) [$ns node]" for i in range(len(made.nodes))),
-    ]
+    ]  # fmt: skip
     places = {name: i for i, name in enumerate(made.nodes)}
     first, last = ({flow.there[end] for flow in made.flows} for end in (0, -1))
     for i, link in enumerate(made.links):

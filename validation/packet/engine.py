@@ -58,20 +58,11 @@ def execute(
     sums = after.sums - before.sums
     sums[:, [k.FIRST_RTO_SUM, k.FIRST_SILENCE_SUM]] = sim.sums[:, [k.FIRST_RTO_SUM, k.FIRST_SILENCE_SUM]]
     return Run(
-        sim=sim,
-        totals=sim.counts,
-        counts=measured,
-        levels=after.levels - before.levels,
-        sums=sums,
-        arrived=np.diff(pieces[:, 0], axis=0).T,
-        dropped=np.diff(pieces[:, 1], axis=0).T,
-        in_flight=in_flight,
-        epoch=np.array(sim.flows["epoch"]),
-        base_rtt=base_rtts(sim, scenario),
-        links={name: after.links[name] - before.links[name] for name in after.links},
-        stopped=now,
-        interrupted=stopped,
-    )
+        sim=sim, totals=sim.counts, counts=measured, levels=after.levels - before.levels, sums=sums,
+        arrived=np.diff(pieces[:, 0], axis=0).T, dropped=np.diff(pieces[:, 1], axis=0).T, in_flight=in_flight,
+        epoch=np.array(sim.flows["epoch"]), base_rtt=base_rtts(sim, scenario),
+        links={name: after.links[name] - before.links[name] for name in after.links}, stopped=now, interrupted=stopped,
+    )  # fmt: skip
 
 
 def _run(

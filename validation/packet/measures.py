@@ -15,10 +15,8 @@ from .phases import is_of_phases
 
 #: Name -> (unit, meaning).
 MEASURES: dict[str, tuple[str, str]] = {
-    "loss_rate": ("1", "loss rate"),
-    "loss_rate_timeout": ("1", "loss rate of timeout retransmissions"),
-    "goodput_packets": ("packets/s", "goodput of all flows"),
-    "goodput_bits": ("bit/s", "goodput of all flows"),
+    "loss_rate": ("1", "loss rate"), "loss_rate_timeout": ("1", "loss rate of timeout retransmissions"),
+    "goodput_packets": ("packets/s", "goodput of all flows"), "goodput_bits": ("bit/s", "goodput of all flows"),
     "fairness": ("1", "Jain's index of the goodput of all flows"),
     "slice_fairness": ("1", "Jain's index of the goodput in a slice (mean)"),
     "starved": ("1", "share of flows without goodput in a slice (mean)"),
@@ -27,17 +25,14 @@ MEASURES: dict[str, tuple[str, str]] = {
     "mean_queue": ("packets", "packets waiting at the busiest link (mean)"),
     "mean_wait": ("s", "time that a packet waits at the busiest link (mean)"),
     "round_trip": ("s", "round trip of acknowledged packets (mean over flows)"),
-    "sent_packets": ("packets", "data packets sent"),
-    "repeats": ("packets", "retransmissions"),
-    "timeouts": ("1", "retransmission timeouts"),
-    "marked_packets": ("packets", "packets marked instead of lost"),
-    "finished": ("1", "flows that finished"),
-    "completion": ("s", "completion time of flows that finished (mean)"),
+    "sent_packets": ("packets", "data packets sent"), "repeats": ("packets", "retransmissions"),
+    "timeouts": ("1", "retransmission timeouts"), "marked_packets": ("packets", "packets marked instead of lost"),
+    "finished": ("1", "flows that finished"), "completion": ("s", "completion time of flows that finished (mean)"),
     "connections": ("1", "connections that finished after the warm-up"),
     "connection_time": ("s", "completion time of connections that finished after the warm-up (mean)"),
     "longest_hang": ("s", "longest hang of a user (mean over users)"),
     "phase_warning": ("1", "share of runs that bear marks of phase effects"),
-}
+}  # fmt: skip
 #: The same of each group of flows.
 OF_GROUPS: dict[str, tuple[str, str]] = {
     "group_goodput": ("bit/s", "goodput of a group of flows"),
@@ -65,29 +60,19 @@ def measure(result: xr.Dataset) -> dict[str, Any]:
     sent = v["sent"].sum()
     variation = rate_variation(result)
     scalars = {
-        "loss_rate": v["loss_rate"],
-        "loss_rate_timeout": v["loss_rate_timeout"],
-        "goodput_packets": v["goodput_packet_rate"].sum(),
-        "goodput_bits": v["goodput_rate"].sum(),
-        "fairness": measured_jain(v["goodput_rate"]),
-        "slice_fairness": _mean(v["slice_jain"]),
-        "starved": _mean(v["slice_starved"]),
-        "rate_variation": _mean(variation),
-        "utilisation": v["utilisation"],
-        "mean_queue": v["mean_queue"],
-        "mean_wait": v["mean_wait"],
-        "round_trip": _mean(v["mean_rtt"]),
-        "sent_packets": sent,
-        "repeats": sent - v["sent_by_kind"][:, 0].sum(),
-        "timeouts": v["timeouts"].sum(),
+        "loss_rate": v["loss_rate"], "loss_rate_timeout": v["loss_rate_timeout"],
+        "goodput_packets": v["goodput_packet_rate"].sum(), "goodput_bits": v["goodput_rate"].sum(),
+        "fairness": measured_jain(v["goodput_rate"]), "slice_fairness": _mean(v["slice_jain"]),
+        "starved": _mean(v["slice_starved"]), "rate_variation": _mean(variation), "utilisation": v["utilisation"],
+        "mean_queue": v["mean_queue"], "mean_wait": v["mean_wait"], "round_trip": _mean(v["mean_rtt"]),
+        "sent_packets": sent, "repeats": sent - v["sent_by_kind"][:, 0].sum(), "timeouts": v["timeouts"].sum(),
         "marked_packets": v["link_marked"].sum() if "link_marked" in v else 0,
-        "finished": np.isfinite(v["finish"]).sum(),
-        "completion": _mean(v["completion_time"]),
+        "finished": np.isfinite(v["finish"]).sum(), "completion": _mean(v["completion_time"]),
         "connections": v["connections_finished"].sum() if "connections_finished" in v else 0,
         "connection_time": _connection_time(result),
         "longest_hang": v["longest_hang"].mean() if "longest_hang" in v else np.nan,
         "phase_warning": is_of_phases(result.attrs["warning"]),
-    }
+    }  # fmt: skip
     goodput = _by_group(v["goodput_rate"], groups, total)
     return {
         **{name: float(value) for name, value in scalars.items()},

@@ -68,13 +68,10 @@ def dataset(scenario: Scenario, seed: int, run: Run) -> xr.Dataset:
     coords = {
         "flow": np.arange(scenario.count),
         "group": ("flow", np.repeat(np.arange(len(scenario.flows)), [g.count for g in scenario.flows])),
-        "link": list(scenario.link_names),
-        "kind": list(k.KINDS),
-        "backoff": 2 ** np.arange(k.LEVELS),
-        "sent_in_epoch": np.arange(scenario.most_in_epoch + 1),
-        "silence": np.arange(run.sim.silences.shape[1]),
+        "link": list(scenario.link_names), "kind": list(k.KINDS), "backoff": 2 ** np.arange(k.LEVELS),
+        "sent_in_epoch": np.arange(scenario.most_in_epoch + 1), "silence": np.arange(run.sim.silences.shape[1]),
         "slice": scenario.warm_up + scenario.slice * np.arange(slices),
-    }
+    }  # fmt: skip
     if "hangs" in data:
         coords["hang_length"] = ("hang_length", np.array(k.HANG_LENGTHS), {"units": "s", "long_name": "length"})
     if "route_sent" in data:
@@ -414,22 +411,16 @@ def _of_routers(scenario: Scenario, table: Any) -> Variables:
 
 
 _WINDOW_COLUMNS = (
-    ("time", "s", "time of the sample"),
-    ("flow", "1", "flow"),
-    ("cwnd", "packets", "congestion window"),
-    ("ssthresh", "packets", "slow-start threshold"),
-    ("rtt", "s", "round trip of the last acknowledgement"),
-    ("srtt", "s", "smoothed round trip"),
-    ("rto", "s", "retransmission timeout, back-off included"),
+    ("time", "s", "time of the sample"), ("flow", "1", "flow"), ("cwnd", "packets", "congestion window"),
+    ("ssthresh", "packets", "slow-start threshold"), ("rtt", "s", "round trip of the last acknowledgement"),
+    ("srtt", "s", "smoothed round trip"), ("rto", "s", "retransmission timeout, back-off included"),
     ("flight", "packets", "sent and not acknowledged"),
     ("state", "1", "0 slow start, 1 congestion avoidance, 2 fast recovery, 3 after a timeout"),
-)
+)  # fmt: skip
 _QUEUE_COLUMNS = (
-    ("time", "s", "time of the sample"),
-    ("link", "1", "index of the link"),
-    ("packets", "packets", "packets waiting, the one being sent excluded"),
-    ("bytes", "B", "bytes waiting"),
-)
+    ("time", "s", "time of the sample"), ("link", "1", "index of the link"),
+    ("packets", "packets", "packets waiting, the one being sent excluded"), ("bytes", "B", "bytes waiting"),
+)  # fmt: skip
 
 
 def _loss(part: Any, whole: Any) -> Any:

@@ -159,14 +159,9 @@ def replicate(
     # Of connections there are as many as there happen to be.
     runs = [run.drop_dims("connection", errors="ignore") for run in runs]
     together = xr.concat(
-        runs,
-        "replication",
-        data_vars="all",
-        combine_attrs="override",
-        join="exact",
-        coords="minimal",
+        runs, "replication", data_vars="all", combine_attrs="override", join="exact", coords="minimal",
         compat="override",
-    )
+    )  # fmt: skip
     together.attrs.pop("seed", None)  # that of the first replication says nothing of all
     # As text, for a seed may be larger than any integer that a file format knows.
     together = together.assign_coords(seed=("replication", [str(seed) for seed in several[: len(runs)]]))

@@ -54,41 +54,26 @@ def build(scenario: Scenario, seed: int) -> k.Sim:
     selective = any(group.settings()["sack"] or group.paced for group in scenario.flows)
     traces = 4 * longest + 64 if record.sends or record.receives or record.drops else 0
     sim = k.Sim(
-        world=world,
-        flows=flows,
-        links=links,
-        hops=hops,
-        events=k.zeroed(0, k.EVENT),
+        world=world, flows=flows, links=links, hops=hops, events=k.zeroed(0, k.EVENT),
         blocks=np.zeros((0 if selective else 1, 6), np.int64),
         buckets=np.full((buckets if scenario.scheduler == "calendar" else 1, 2), -1, np.int32),
-        heap=np.zeros(0 if scenario.scheduler == "heap" else 1, np.int64),
-        sacked=np.zeros((n, ring), np.int32),
-        received=np.zeros((n, ring), np.int32),
-        stack=np.zeros((n if selective else 1, 6), np.int64),
-        queue_time=queue_time,
-        queue_size=queue_size,
-        out_seq=np.zeros(2 * longest + 8, np.int64),
-        out_kind=np.zeros(2 * longest + 8, np.int64),
-        rules=rules,
-        counts=np.zeros((n, k.COUNTS), np.int64),
-        sums=np.zeros((n, k.SUMS)),
-        levels=np.zeros((n, k.LEVELS), np.int64),
-        epochs=np.zeros((n, scenario.most_in_epoch + 1), np.int64),
-        silences=np.zeros((n, SILENCE_BINS), np.int32),
-        slices=np.zeros((scenario.slices, n), np.int64),
-        drops=drops,
-        copies=np.zeros((n, ring) if scenario.drops else (1, 1), np.int64),
-        trace_time=np.zeros(traces),
+        heap=np.zeros(0 if scenario.scheduler == "heap" else 1, np.int64), sacked=np.zeros((n, ring), np.int32),
+        received=np.zeros((n, ring), np.int32), stack=np.zeros((n if selective else 1, 6), np.int64),
+        queue_time=queue_time, queue_size=queue_size, out_seq=np.zeros(2 * longest + 8, np.int64),
+        out_kind=np.zeros(2 * longest + 8, np.int64), rules=rules, counts=np.zeros((n, k.COUNTS), np.int64),
+        sums=np.zeros((n, k.SUMS)), levels=np.zeros((n, k.LEVELS), np.int64),
+        epochs=np.zeros((n, scenario.most_in_epoch + 1), np.int64), silences=np.zeros((n, SILENCE_BINS), np.int32),
+        slices=np.zeros((scenario.slices, n), np.int64), drops=drops,
+        copies=np.zeros((n, ring) if scenario.drops else (1, 1), np.int64), trace_time=np.zeros(traces),
         trace_what=np.zeros((traces, 5), np.int64),
         windows=np.zeros((2 * n + 64 if record.windows is not None else 0, 9)),
         queues=np.zeros((2 * (len(links) + longest + 8) if record.queues is not None else 0, k.QUEUE_COLUMNS)),
         edges=np.array([scenario.warm_up / 2, scenario.warm_up, scenario.duration]),
         ahead_links=np.zeros((len(links), k.EDGES, k.AHEAD_LINKS)),
-        ahead_flows=np.zeros((n, k.EDGES, k.AHEAD_FLOWS), np.int64),
-        queue_state=draft.memory.array(),
+        ahead_flows=np.zeros((n, k.EDGES, k.AHEAD_FLOWS), np.int64), queue_state=draft.memory.array(),
         fresh=flows.view(np.int64).reshape(n, -1).copy() if has_users else np.zeros((1, words), np.int64),
         **(_without_parts() | draft.arrays),
-    )
+    )  # fmt: skip
     sim = add_events(sim, 6 * n + 4 * longest + 64 + len(links))
     for i in range(len(links)):
         links["serve_event"][i] = sim.world["free_event"][0]
@@ -101,14 +86,10 @@ def build(scenario: Scenario, seed: int) -> k.Sim:
 def _without_parts() -> dict[str, Any]:
     """Arrays of the parts that a run does not have."""
     return {
-        "queue_hooks": np.zeros((1, len(OF_QUEUES)), np.int64),
-        "paced_hooks": np.zeros((1, len(OF_PACED)), np.int64),
-        "paced_state": np.zeros(0, np.uint8),
-        "webs": k.zeroed(1, k.WEB),
-        "users": k.zeroed(1, k.USER),
-        "connections": np.zeros((1, k.CONNECTION)),
-        "headers": np.zeros((1, 2)),
-    }
+        "queue_hooks": np.zeros((1, len(OF_QUEUES)), np.int64), "paced_hooks": np.zeros((1, len(OF_PACED)), np.int64),
+        "paced_state": np.zeros(0, np.uint8), "webs": k.zeroed(1, k.WEB), "users": k.zeroed(1, k.USER),
+        "connections": np.zeros((1, k.CONNECTION)), "headers": np.zeros((1, 2)),
+    }  # fmt: skip
 
 
 def _world(scenario: Scenario, has_users: bool, inv_width: float, buckets: int, longest: int) -> Any:
@@ -172,35 +153,19 @@ def _parameters(scenario: Scenario, group: Flows) -> dict[str, Any]:
     """Fields that are the same for all flows of a group."""
     s = group.settings()
     fields = {
-        "book": list(BOOKS).index(group.rules),
-        "algorithm": k.SENDERS.index(group.sender),
-        "window": group.window_limit,
-        "advertised": 0 if group.router_aware is False else group.window_limit,
-        "packet_size": group.packet_size,
-        "ack_size": group.ack_size,
-        "limit": k.UNLIMITED if group.segments is None else group.segments + s["handshake"],
-        "iw": s["initial_window"],
-        "cwnd": 1.0 if s["handshake"] else s["initial_window"],
-        "ssthresh": group.window_limit,
-        "handshake": s["handshake"],
-        "limited": group.limited_transmit,
-        "sack": s["sack"],
-        "timestamps": group.timestamps,
-        "ecn": group.ecn,
-        "priority": group.priority,
-        "leap": group.leap,
-        "max_backoff": group.max_backoff,
-        "clear_after": group.clear_rtt_after,
-        "min_rto": s["min_rto"],
-        "max_rto": s["max_rto"],
-        "base_rto": s["initial_rto"],
-        "tick": s["timer_granularity"],
-        "overhead": group.overhead,
-        "delack": on_clock(scenario, group.longest_ack_delay),
+        "book": list(BOOKS).index(group.rules), "algorithm": k.SENDERS.index(group.sender),
+        "window": group.window_limit, "advertised": 0 if group.router_aware is False else group.window_limit,
+        "packet_size": group.packet_size, "ack_size": group.ack_size,
+        "limit": k.UNLIMITED if group.segments is None else group.segments + s["handshake"], "iw": s["initial_window"],
+        "cwnd": 1.0 if s["handshake"] else s["initial_window"], "ssthresh": group.window_limit,
+        "handshake": s["handshake"], "limited": group.limited_transmit, "sack": s["sack"],
+        "timestamps": group.timestamps, "ecn": group.ecn, "priority": group.priority, "leap": group.leap,
+        "max_backoff": group.max_backoff, "clear_after": group.clear_rtt_after, "min_rto": s["min_rto"],
+        "max_rto": s["max_rto"], "base_rto": s["initial_rto"], "tick": s["timer_granularity"],
+        "overhead": group.overhead, "delack": on_clock(scenario, group.longest_ack_delay),
         "stop": math.inf if group.stop is None else on_clock(scenario, group.stop),
-        **BOOKS[group.rules].flow_fields(s),
-        **{f"p{j}": value for j, value in enumerate(group.rule_parameters())},
-    }
+        **BOOKS[group.rules].flow_fields(s), **{f"p{j}": value for j, value in enumerate(group.rule_parameters())},
+    }  # fmt: skip
     if group.echoes_each:
         fields["ecn"] = k.EACH
         fields["ecn_as_ns2"] = False  # ns-2's agents and sinks know no such echo

@@ -223,14 +223,9 @@ def sweep_scenarios(
     block = max(1, min(-(-runs // 64), int(_BLOCK / mean_work)), -(-runs // _BLOCKS))
     with _executor(work, processes, executor) as chosen:
         data = sweep(
-            work,
-            parameters,
-            store=store,
-            block=block,
-            executor=chosen,
-            about=about(work),
+            work, parameters, store=store, block=block, executor=chosen, about=about(work),
             progress=None if progress is None else lambda done, points, _: progress(done / points),
-        )
+        )  # fmt: skip
     return with_intervals(_labelled(data, work))
 
 
