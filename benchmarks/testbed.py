@@ -68,7 +68,7 @@ def timed(senders: tuple[str, ...], view: list[str] | None) -> tuple[float, floa
 
 def equal(name: str, count: int) -> int:
     """How many of so many runs are equal to the first, itself included."""
-    runs: list[Run] = [run_testbed(scenario((name, "cubic"), 10.0), 1) for _ in range(count)]
+    runs: list[Run] = [run_testbed(scenario((name, "cubic"), 6.0), 1) for _ in range(count)]
     return sum(difference(runs[0], run) == "" for run in runs)
 
 
