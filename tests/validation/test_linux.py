@@ -257,6 +257,24 @@ def test_without_a_kernel_there_is_a_sentence(tmp_path: Path, monkeypatch: pytes
         run_linux(scenario())
 
 
+def test_a_kernel_of_this_very_archive_is_found_without_a_compiler(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(kernel.FOLDER, raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    (archive := tmp_path / "linux-source-9.tar.xz").write_text("no archive")
+    folder = kernel.cache() / "made"
+    folder.mkdir(parents=True)
+    (folder / "linux").write_text("")
+    facts = {"version": "9.0.1", "fingerprint": kernel.fingerprint("9.0.1"), "source": build._name(archive)}
+    (folder / "manifest.json").write_text(json.dumps(facts))
+    assert build.build(archive) == folder and list(kernel.cache().iterdir()) == [folder]
+    archive.write_text("another")
+    with pytest.raises(LinuxError, match="must be there; install"):
+        build.build(archive)
+
+
 def test_missing_tools_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -61,6 +61,9 @@ def main(words: list[str] | None = None) -> int:
     except TcpDynamicsError as error:
         print(f"\nError: {error}", file=sys.stderr)
         return 2
+    except OSError as error:
+        print(f"\nError: {error.filename}: {error.strerror}; look at XDG_CACHE_HOME", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         print("\nError: interrupted; the same command goes on from here", file=sys.stderr)
         return 130

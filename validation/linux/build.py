@@ -18,7 +18,7 @@ from pathlib import Path
 
 from tcpdynamics.errors import LinuxError
 
-from .kernel import OPTIONS, RANDOMNESS, cache, fingerprint, manifest
+from .kernel import OPTIONS, RANDOMNESS, cache, fingerprint, kernels, manifest
 
 #: Program -> Debian's package that has it.
 TOOLS = {
@@ -76,6 +76,10 @@ def build(source: Path | None = None, jobs: int = 1, tell: Tell = lambda what, s
     source = newest_source() if source is None else source.absolute()
     if not source.exists():
         raise LinuxError(f"--source {source}: there is no such file or folder")
+    for folder in kernels():
+        if manifest(folder).get("source") == _name(source):
+            tell(f"Linux {manifest(folder)['version']} is made", 1.0)
+            return folder
     _check_tools(source)
     cache().mkdir(parents=True, exist_ok=True)
     work = cache() / f"work-{_name(source)}"
@@ -84,12 +88,13 @@ def build(source: Path | None = None, jobs: int = 1, tell: Tell = lambda what, s
         version = _version(tree)
         folder = cache() / fingerprint(version)
         if (folder / "manifest.json").exists():
+            shutil.rmtree(work, ignore_errors=True)
             tell(f"Linux {version} is made", 1.0)
             return folder
         objects = work / "build"
         missing = _configure(tree, objects, tell)
         _make(tree, objects, jobs, tell)
-        _finish(objects, folder, version, missing)
+        _finish(objects, folder, version, missing, _name(source))
         shutil.rmtree(work)
     tell(f"Linux {version} is made", 1.0)
     return folder
@@ -255,7 +260,7 @@ def _call(command: list[str], what: str, hear: Callable[[str], None] = lambda li
         raise LinuxError(f"{what} Linux failed with status {status}; it said: ...{output}")
 
 
-def _finish(made: Path, folder: Path, version: str, missing: list[str]) -> None:
+def _finish(made: Path, folder: Path, version: str, missing: list[str], source: str) -> None:
     """Put kernel and manifest under their name, all at once."""
     part = Path(tempfile.mkdtemp(prefix="part-", dir=folder.parent))
     try:

@@ -16,6 +16,7 @@ import os
 import resource
 import select
 import shutil
+import signal
 import socket
 import stat
 import struct
@@ -267,9 +268,10 @@ class Relay:
     def carry(self) -> None:
         try:
             while packet := os.read(self.source, 1 << 16):
-                if self.count not in self.lost:
+                reports = packet[0] >> 4 == 6 and packet[24] == 0xFF  # of groups, by IPv6 itself
+                if reports or self.count not in self.lost:
                     os.write(self.target, packet)
-                self.count += 1
+                self.count += not reports
         except BlockingIOError:
             return
 
@@ -278,6 +280,20 @@ def join(group: str) -> None:
     """Enter a control group."""
     with open(f"/run/groups/{group}/cgroup.procs", "w") as file:
         file.write("0")
+
+
+def copy_files(source: str, target: str) -> None:
+    """Copy what a program wrote to the host: files alone, up to the bytes that it may write, holes counted."""
+    left = FILES_OF_PROGRAM
+    with contextlib.suppress(OSError, RecursionError):
+        for folder, _, names in os.walk(source):
+            place = target + folder[len(source) :]
+            for name in sorted(names):
+                status = os.lstat(f"{folder}/{name}")
+                if stat.S_ISREG(status.st_mode) and status.st_size <= left:
+                    left -= status.st_size
+                    os.makedirs(place, exist_ok=True)
+                    shutil.copyfile(f"{folder}/{name}", f"{place}/{name}", follow_symlinks=False)
 
 
 class Programs:
@@ -293,6 +309,7 @@ class Programs:
         self.stopped: set[int] = set()
         self.traits: dict[int, dict[str, Any]] = {}
         if self.flows:
+            os.makedirs("/run/view")
             os.makedirs("/run/groups")
             mount("groups", "/run/groups", "cgroup2")
             with open("/run/groups/cgroup.subtree_control", "w") as file:
@@ -356,9 +373,7 @@ class Programs:
             self.traits[i] = self._traits(i)
             self.end(i)
             for what in ("server", "client"):
-                if os.path.isdir(f"/run/{i}-{what}"):
-                    with contextlib.suppress(OSError, shutil.Error):  # what is no file stays behind
-                        shutil.copytree(f"/run/{i}-{what}", f"{HERE}/flow{i}-{what}", symlinks=True)
+                copy_files(f"/run/{i}-{what}", f"{HERE}/flow{i}-{what}")
 
     def _traits(self, i: int) -> dict[str, Any]:
         """Of a flow's programs, what may make two runs part: most processes and threads, and where they lie."""
@@ -572,7 +587,7 @@ MOST_PROCESSES, FILES_OF_PROGRAM = 400, 64 << 20
 #: devices, load modules or set the clock: of root's rights it keeps those on files, ports, packets and processes. Given
 #: a view, it sees the folders in it alone. Options of UDP that are refused to it are as on a kernel without them.
 CONFINED = """
-import ctypes, json, os, struct, sys
+import ctypes, json, os, struct, sys, warnings
 libc = ctypes.CDLL(None, use_errno=True)
 def call(name, *words):
     if getattr(libc, name)(*words) < 0:
@@ -582,8 +597,8 @@ call("unshare", 0x20000)
 call("mount", b"none", b"/", None, 0x44000, None)
 for place in (b"/run/case", b"/run/groups"):
     call("umount2", place, 2)
+call("mount", b"/proc/sys", b"/proc/sys", None, 0x1000, None)
 if view:
-    os.makedirs("/run/view", exist_ok=True)
     call("mount", b"none", b"/run/view", b"tmpfs", 0, b"size=1m")
     for place in [*view, os.getcwd()]:
         inside = f"/run/view{place}"
@@ -593,9 +608,15 @@ if view:
         elif os.path.isdir(place):
             os.makedirs(inside, exist_ok=True)
             call("mount", place.encode(), inside.encode(), None, 0x5000, None)
+        elif os.path.isfile(place):
+            open(inside, "w").close()
+            call("mount", place.encode(), inside.encode(), None, 0x1000, None)
     folder = os.getcwd()
     os.chroot("/run/view")
     os.chdir(folder)
+else:
+    call("mount", None, b"/run", None, 0x1021, None)
+call("mount", None, b"/proc/sys", None, 0x1021, None)
 if refused:
     rules = [(0x20, 0, 0, 0), (0x15, 1, 0, 54), (0x15, 0, 6, 55), (0x20, 0, 0, 24), (0x15, 0, 4, 17), (0x20, 0, 0, 32),
              (0x15, 1, 0, refused[0]), (0x15, 0, 1, refused[-1]), (0x06, 0, 0, 0x50000 + 92), (0x06, 0, 0, 0x7FFF0000)]
@@ -707,6 +728,7 @@ def say(text: str) -> None:
 
 
 def main() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a program may send it
     try:
         case = begin(os.path.dirname(os.path.realpath(sys.argv[0])))
         spaces = make_network(case)

@@ -173,22 +173,29 @@ def write_pcap(packets: np.ndarray, path: Path) -> None:
             file.write(one["frame"].tobytes()[:kept])
 
 
-def check_endings(made: LinuxPlan, folder: Path, over: Sequence[Sequence[Any]], packets: ProgramPackets) -> None:
+def check_endings(
+    made: LinuxPlan, folder: Path, over: Sequence[Sequence[Any]], packets: ProgramPackets, duration: float
+) -> None:
     """Raise LinuxError where a program failed, or a server's packets never came; `over` is the guest's list."""
     for i, what, status, _ in over:
         program = shown(getattr(made.flows[i].program, what)[0])
         if isinstance(status, str):
             raise LinuxError(f"flow {i}: the {what} {program} {status}")
+        if status == -9:
+            raise LinuxError(
+                f"flow {i}: the {what} {program} was killed: a program may not take more memory than a flow has, or "
+                f"kill itself{_output(folder, i, what)}"
+            )
         if status:
             raise LinuxError(f"flow {i}: the {what} {program} ended with status {status}{_output(folder, i, what)}")
     came = set(packets.receives.flow.tolist())
     for i, flow in enumerate(made.flows):
-        if flow.program is not None and i not in came:
+        if flow.program is not None and i not in came and flow.start < duration:
             output = "".join(_output(folder, i, what) for what in ("server", "client"))
             raise LinuxError(f"flow {i}: no packet of the server reached the client{output}")
 
 
 def _output(folder: Path, i: int, what: str) -> str:
     path = folder / f"flow{i}-{what}" / "output"
-    text = " ".join(path.read_text("utf-8", "replace").split())[-400:] if path.exists() else ""
+    text = " ".join(path.read_text("utf-8", "replace").split())[-400:] if path.is_file() else ""
     return f"; the {what} printed: ...{text}" if text else f"; the {what} printed nothing"

@@ -35,8 +35,8 @@ from .switches import TODAY, LinuxSwitches
 QUANTILES = (0.5, 0.95, 0.99)
 #: What programs see of the system where they are given a view.
 SYSTEM = (
-    "/bin", "/dev", "/etc/alternatives", "/etc/ssl", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/sbin", "/sys",
-    "/usr",
+    "/bin", "/dev", "/etc/alternatives", "/etc/group", "/etc/ld.so.cache", "/etc/passwd", "/etc/ssl", "/lib", "/lib32",
+    "/lib64", "/libx32", "/proc", "/sbin", "/sys", "/usr",
 )  # fmt: skip
 #: The program of the guest.
 PROGRAM = Path(__file__).parent / "guest.py"
@@ -135,7 +135,9 @@ def run_linux(
         boot(kernel, folder, seed, timeout, table["memory"], words, stop or threading.Event(), progress)
         answer = json.loads((folder / "told.json").read_text())
         if answer["lost"]:
-            raise LinuxError(f"the guest did not write down {answer['lost']:,} packets; shorten duration")
+            raise LinuxError(
+                f"the guest did not write down {answer['lost']:,} packets; shorten duration, or let programs send less"
+            )
         packets = read_capture(folder, guest, answer["origin"], scenario.duration)
         ours, hidden = any(f.program for f in guest.flows), frozenset[int]()
         if ours:
@@ -187,7 +189,7 @@ def _with_programs(
     Raises LinuxError where a program failed.
     """
     ours = read_programs(folder, guest, answer["origin"], scenario.duration)
-    check_endings(guest, folder, answer["programs"], ours)
+    check_endings(guest, folder, answer["programs"], ours, scenario.duration)
     finish = packets.finish.copy()
     for i, what, _, at in answer["programs"]:
         if what == "client":
