@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tcpdynamics.errors import OutputError
+from tcpdynamics.errors import OutputError, listed, shown
 
 from ..files import write_netcdf
 from .options import wrote
@@ -63,6 +63,10 @@ def testbed(
     from tcpdynamics.validation.linux.testbed import conditions, difference, run_testbed
     from tcpdynamics.validation.packet import load_scenario
 
+    if scenario not in stacks() and not Path(scenario).exists():
+        raise click.UsageError(
+            f"there is no file {shown(scenario)}, and no ready stack of that name; ready are {listed(stacks())}"
+        )
     described = beside_cubic(scenario) if scenario in stacks() else load_scenario(scenario)
     if described.slices < LEAST_SLICES:
         described = replace(described, slice=(described.duration - described.warm_up) / LEAST_SLICES)

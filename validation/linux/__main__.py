@@ -36,7 +36,8 @@ def main(words: list[str] | None = None) -> int:
     making.add_argument("--jobs", type=int, default=1, help="compilers at a time")
     building = commands.add_parser("stack", help="build ready stacks for `tcpdynamics testbed`, or list them")
     building.add_argument("names", nargs="*", metavar="NAME", help="such as quinn; none: list all")
-    commands.add_parser("key", help="print what a kernel would be built of, as a key for a cache")
+    key = commands.add_parser("key", help="print what a kernel would be built of, as a key for a cache")
+    key.add_argument("--source", type=Path, help="as of build")
     commands.add_parser("where", help="say which kernels are made, and in which folders")
     arguments = parser.parse_args(words)
     if arguments.command == "where":
@@ -47,7 +48,7 @@ def main(words: list[str] | None = None) -> int:
         return 0
     try:
         if arguments.command == "key":
-            archive = newest_source()
+            archive = arguments.source or newest_source()
             print(fingerprint(f"{archive.name} {archive.stat().st_size}"))
             return 0
         if arguments.command == "stack":

@@ -335,7 +335,9 @@ class Programs:
         arguments = flow[what]
         environment = ENVIRONMENT | {"HOME": folder, "TMPDIR": folder}
         if shutil.which(arguments[0], path=ENVIRONMENT["PATH"]) is None:
-            self.over.append([i, what, "cannot be started: there is no such program", time.time_ns()])
+            self.over.append(
+                [i, what, "cannot be started: there is no such program; give its whole path", time.time_ns()]
+            )
             return
 
         join(str(i))  # the program is born there
@@ -625,7 +627,10 @@ if refused:
 for right in range(41):
     if right not in (0, 1, 2, 3, 4, 5, 6, 7, 10, 13):
         call("prctl", 24, right, 0, 0, 0)
-os.execvp(sys.argv[2], sys.argv[2:])
+try:
+    os.execvp(sys.argv[2], sys.argv[2:])
+except OSError as error:
+    sys.exit(f"it cannot be started: {error.strerror}" + "; look at the view" * bool(view))
 """
 #: The same at each run.
 ENVIRONMENT = {

@@ -192,7 +192,8 @@ def check_endings(
     for i, flow in enumerate(made.flows):
         if flow.program is not None and i not in came and flow.start < duration:
             output = "".join(_output(folder, i, what) for what in ("server", "client"))
-            raise LinuxError(f"flow {i}: no packet of the server reached the client{output}")
+            ended = "".join(f"; the {what} ended by itself" for flow_, what, *_ in over if flow_ == i)
+            raise LinuxError(f"flow {i}: no packet of the server reached the client{ended}{output}")
 
 
 def _output(folder: Path, i: int, what: str) -> str:

@@ -177,7 +177,7 @@ def seen_places(guest: LinuxPlan, view: Sequence[str] | None) -> list[str]:
         return []
     for place in view:
         if not (os.path.isabs(place) and os.path.isdir(place)):
-            raise LinuxError(f"view must list folders by their whole path, got {shown(place)}; look at it")
+            raise LinuxError(f"view must list folders that are there, by their whole path, got {shown(place)}")
     return [*SYSTEM, *map(str, (stack.folder for stack in stacks().values() if stack.built)), *view]
 
 
