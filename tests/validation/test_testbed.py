@@ -274,6 +274,12 @@ one = socket.create_connection((sys.argv[1], int(sys.argv[2])))
 while one.recv(65536):
     pass
 """
+CHILD = """
+import os
+if os.fork() == 0:
+    memory = b"x" * (450 << 20)
+os.wait()
+"""
 SERVE, FETCH = (python(), "-c", SERVER, "{port}"), (python(), "-c", CLIENT, "{address}", "{port}")
 
 
@@ -403,6 +409,7 @@ def test_a_view_hides_what_is_not_in_it(linux: None, tmp_path: Path) -> None:
         (SERVE, ("/bin/sleep", "100"), r"no packet of the server reached the client"),
         (SERVE, ("/bin/sh", "-c", "mount -o remount,rw / ; ls /run/case; exit 4"), r"permission denied"),
         (SERVE, ("/bin/sh", "-c", "f() { f | f & }; f; exit 5"), r"ended with status 5"),
+        (SERVE, (python(), "-c", CHILD), r"was killed: a program may not take more memory than a flow has"),
         (SERVE, ("/bin/sh", "-c", "yes > big; test $(stat -c %s big) -le 67108864 && exit 6"), r"ended with status 6"),
     ],
 )

@@ -320,7 +320,9 @@ class Programs:
         for i in self.flows:
             group = f"/run/groups/{i}"
             os.makedirs(group)
-            for name, value in (("pids.max", MOST_PROCESSES), ("memory.max", self.case["program_memory"] << 20)):
+            memory = self.case["program_memory"] << 20
+            bounds = {"pids.max": MOST_PROCESSES, "memory.max": memory, "memory.oom.group": 1}  # all of them end
+            for name, value in bounds.items():
                 with open(f"{group}/{name}", "w") as file:
                     file.write(str(value))
             self.start(i, "server", self.case["flows"][i]["space"])
