@@ -32,11 +32,15 @@ from tcpdynamics.validation.linux import (
     run_linux,
 )
 from tcpdynamics.validation.linux.__main__ import main
+from tcpdynamics.validation.linux.capture import Seen as Captured
 from tcpdynamics.validation.linux.capture import read_capture
 from tcpdynamics.validation.linux.case import case
 from tcpdynamics.validation.linux.guest import attributes
 from tcpdynamics.validation.linux.guests import _refused
 from tcpdynamics.validation.linux.queues import queue, red_burst
+from tcpdynamics.validation.linux.routes import new_bits, of_routes
+from tcpdynamics.validation.ns2.run import Seen, observed
+from tcpdynamics.validation.ns2.trace import Packets
 from tcpdynamics.validation.packet import Bottleneck, Drop, Flows, Link, Scenario
 
 CAPTURE = Path(__file__).with_name("linux_capture.json")
@@ -244,6 +248,25 @@ def test_a_recorded_capture(tmp_path: Path) -> None:
         sent, came = int((seen.sends.time < end).sum()), int((seen.receives.time < end).sum())
         assert sent == len(early.sends.time) == len(early.repeats) == len(early.send_routes)
         assert came == len(early.receives.time) == len(early.sizes) == len(early.transit) == len(early.receive_routes)
+
+
+def test_a_segment_that_goes_in_parts_counts_whole() -> None:
+    """Of two parts and one of them again: the goodput rate has both, and the route's has the same."""
+    links = (Link("a", "b", 1e6, 0.01), Link("a", "c", 1e6, 0.01), Link("c", "b", 1e6, 0.01))
+    flow = Flows(sender="mtcp", routes=(("a", "b"), ("a", "c", "b")), packet_size=1500)
+    both = Scenario((flow,), None, 10.0, 5.0, epoch=1.0, links=links)
+    made = plan(both, 1, TODAY)
+    none = Packets(np.zeros(0), np.zeros(0, int), np.zeros(0, int))
+    parts = Packets(np.array([6.0, 7.0, 8.0]), np.zeros(3, int), np.ones(3, int))
+    payload = made.flows[0].payload
+    received, ones = np.array([payload - 500, 500, 0]), np.ones(3, int)
+    packets = Captured(none, parts, none, np.full(1, np.inf), ones > 1, ones, ones, received, received, ones / 1.0)
+    theirs = new_bits(made, packets)
+    observations = Seen(none, parts, none, np.zeros(1), np.zeros(1), np.full(1, np.inf), ones, 8.0 * received, theirs)
+    rate = float(observed(both, made, observations, None, {}).goodput_rate[0])
+    assert rate == pytest.approx(8 * 1500 / 5.0)
+    routes = of_routes(both, made, packets, [[[0, 0], [0, 0]]])["route_goodput_rate"][1]
+    assert np.nansum(routes) == pytest.approx(rate)
 
 
 def test_without_a_kernel_there_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

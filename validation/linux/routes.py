@@ -25,7 +25,6 @@ def of_routes(scenario: Scenario, made: LinuxPlan, seen: Seen, end: list[Any]) -
     shape = (len(made.flows), routes)
     there = np.array([[f.multipath and n < len(f.routes) for n in range(routes)] for f in made.flows])
     late = seen.receives.time >= scenario.warm_up
-    bits = np.array([[8.0 * f.packet_size / f.payload] for f in made.flows])
     data = seen.sends.segment > 0
     timeouts = np.zeros(shape)
     for i, rows in enumerate(end):
@@ -38,8 +37,7 @@ def of_routes(scenario: Scenario, made: LinuxPlan, seen: Seen, end: list[Any]) -
         ),
         "timeouts": (timeouts, "1", "timeouts of the route, warm-up included"),
         "goodput_rate": (
-            _count(seen.receives.flow[late], seen.receive_routes[late], shape, seen.received[late])
-            * bits
+            _count(seen.receives.flow[late], seen.receive_routes[late], shape, new_bits(made, seen)[late])
             / (scenario.duration - scenario.warm_up),
             "bit/s",
             "data received first over the route over the measured time, headers included",
@@ -49,6 +47,12 @@ def of_routes(scenario: Scenario, made: LinuxPlan, seen: Seen, end: list[Any]) -
         f"route_{name}": (("flow", "route"), np.where(there, table, np.nan), {"units": unit, "long_name": text})
         for name, (table, unit, text) in values.items()
     } | {"route": np.arange(routes)}
+
+
+def new_bits(made: LinuxPlan, seen: Seen) -> np.ndarray:
+    """Bits of new data in each packet received, with the headers of full packets: a segment may go in parts."""
+    per_byte = np.array([8.0 if f.program else 8.0 * f.packet_size / f.payload for f in made.flows])
+    return np.asarray(per_byte[seen.receives.flow] * seen.received)
 
 
 def _count(

@@ -27,7 +27,7 @@ from .guests import BEGINNING, boot, guest_folder, python, tool
 from .kernel import absent, kernels, manifest
 from .plan import LEAST_TIMEOUT, LinuxPlan, plan
 from .program_packets import check_endings, read_programs
-from .routes import of_routes
+from .routes import new_bits, of_routes
 from .stacks import stacks
 from .switches import TODAY, LinuxSwitches
 
@@ -147,10 +147,10 @@ def run_linux(
     start = np.array([flow.start for flow in guest.flows])
     counters = _between(answer)
     # Of several routes Linux fills not every packet.
-    bits = 8.0 * packets.sizes if ours or any(f.multipath for f in guest.flows) else None
+    several = any(f.multipath for f in guest.flows)
     observed_flows = Seen(
         packets.sends, packets.receives, packets.drops, counters[:, 0], start, packets.finish, packets.receive_routes,
-        bits,
+        8.0 * packets.sizes if ours or several else None, new_bits(guest, packets) if several else None,
     )  # fmt: skip
     attrs = {
         "seed": str(seed), "simulator": f"Linux {built['version']}", "kernel": built["fingerprint"],

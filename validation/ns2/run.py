@@ -130,6 +130,8 @@ class Seen:
         By which of its flow's routes each packet was received, where flows have several.
     bits : (n,) float array, optional
         Size of each packet received, where it is not always the flow's.
+    new_bits : (n,) float array, optional
+        Of each packet received those that had not come before, headers included, where a segment may go in parts.
     windows : (n, 4) float array, optional
         Time [s], flow, cwnd and ssthresh [packets], sampled.
     acks_lost : Packets, optional
@@ -144,6 +146,7 @@ class Seen:
     finish: np.ndarray
     routes: np.ndarray | None = None
     bits: np.ndarray | None = None
+    new_bits: np.ndarray | None = None
     windows: np.ndarray | None = None
     acks_lost: Packets | None = None
 
@@ -244,7 +247,7 @@ def _of_flows(scenario: Scenario, seen: Seen, start: Any, finish: Any) -> dict[s
     """What each flow received, when it started and finished, as variables: (dimension, values, unit, meaning)."""
     receives, timeouts = seen.receives, seen.timeouts
     first = _first_receptions(receives)
-    goodput, bits = _received(scenario, receives, first, seen.bits)
+    goodput, bits = _received(scenario, receives, first, seen)
     measured = scenario.duration - scenario.warm_up
     return {
         "slice_goodput": (
@@ -339,14 +342,14 @@ def _by_slice(scenario: Scenario, receives: Packets, first: np.ndarray) -> np.nd
     return np.bincount(places, minlength=slices * scenario.count).reshape(slices, scenario.count)
 
 
-def _received(
-    scenario: Scenario, receives: Packets, first: np.ndarray, bits: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Segments of each flow received for the first time after the warm-up, and their bits."""
-    first = first[receives.time[first] >= scenario.warm_up]
-    flow, count = receives.flow[first], scenario.count
-    bits = (_bits(scenario, receives) if bits is None else bits)[first]
-    return np.bincount(flow, minlength=count), np.bincount(flow, weights=bits, minlength=count)
+def _received(scenario: Scenario, receives: Packets, first: np.ndarray, seen: Seen) -> tuple[np.ndarray, np.ndarray]:
+    """Segments of each flow received for the first time after the warm-up, and the bits received so."""
+    bits = np.zeros(receives.time.size)
+    bits[first] = (_bits(scenario, receives) if seen.bits is None else seen.bits)[first]
+    bits = bits if seen.new_bits is None else seen.new_bits
+    first, late = first[receives.time[first] >= scenario.warm_up], receives.time >= scenario.warm_up
+    count = scenario.count
+    return np.bincount(receives.flow[first], minlength=count), np.bincount(receives.flow[late], bits[late], count)
 
 
 def _bits(scenario: Scenario, packets: Packets) -> np.ndarray:
