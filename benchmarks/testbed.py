@@ -14,9 +14,9 @@ import threading
 import time
 from pathlib import Path
 
-from tcpdynamics.validation.linux.stacks import stacks
+from tcpdynamics.validation.linux.stacks import flow, stacks
 from tcpdynamics.validation.linux.testbed import Run, difference, run_testbed
-from tcpdynamics.validation.packet import Bottleneck, Flows, Program, Scenario
+from tcpdynamics.validation.packet import Bottleneck, Scenario
 
 #: What is timed.
 PAIRS = (
@@ -27,12 +27,7 @@ PAIRS = (
 
 def scenario(senders: tuple[str, ...], duration: float) -> Scenario:
     """Ready stacks, and controls of the kernel, on 10 Mbit/s and 40 ms."""
-    groups = [
-        Flows(rtt=0.04, packet_size=1514, program=Program(stack=name))
-        if name in stacks()
-        else Flows(rtt=0.04, packet_size=1514, control=name, window_limit=1000, delayed_ack=0.04)
-        for name in senders
-    ]
+    groups = [flow(name) if name in stacks() else flow(name, control=name) for name in senders]
     return Scenario(tuple(groups), Bottleneck(1e7, 67), duration, 1.0, epoch=1.0)
 
 

@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ from .progress import progress_line
 
 if TYPE_CHECKING:
     from tcpdynamics.validation.linux.testbed import Run
-    from tcpdynamics.validation.packet import Flows, Scenario
+    from tcpdynamics.validation.packet import Scenario
 
 #: Of the figure of goodput against time.
 LEAST_SLICES = 20
@@ -51,8 +51,8 @@ def testbed(
     """Run programs of Linux as flows through one network, in virtual time.
 
     SCENARIO is a file x.toml whose flows may be programs: program = { server = [...], client = [...] }. Or it is the
-    name of a ready stack (aioquic, iperf3, nginx, ngtcp2, quic-go, quinn), which runs beside the kernel's CUBIC. It
-    needs the kernel of `python -m tcpdynamics.validation.linux build`, and iproute2.
+    name of a ready stack (`python -m tcpdynamics.validation.linux stack` lists and builds them), which runs beside the
+    kernel's CUBIC. It needs the kernel of `python -m tcpdynamics.validation.linux build`, and iproute2.
 
     \b
     tcpdynamics testbed quinn
@@ -93,13 +93,15 @@ def testbed(
 
 
 def _lines(run: Run, scenario: Scenario) -> Iterator[str]:
+    from tcpdynamics.charts.packets import program_name
+
     result = run.result
     rates = result.goodput_rate.values
     total = max(float(rates.sum()), 1e-300)
     groups = [group for group in scenario.flows for _ in range(group.count)]
     yield f"{'flow':28} {'Mbit/s':>8} {'share':>7} {'loss':>7}  queueing delay [ms]: median, 95 %, 99 %  sent again"
     for i, group in enumerate(groups):
-        name = f"{i} {name_of(group)}"
+        name = f"{i} {program_name(asdict(group.program)) if group.program else group.control}"
         sent = max(int(result.sent[i]), 1)
         delays = "  ".join(f"{1e3 * x:8.2f}" for x in result.queueing_delay.values[i])
         again = result.retransmissions.values[i]
@@ -108,13 +110,6 @@ def _lines(run: Run, scenario: Scenario) -> Iterator[str]:
         yield f"{name:28} {shares}  {delays:>40}  {hidden:>10}"
     seconds = scenario.duration
     yield f"{seconds:g} s of virtual time in {run.wall:.1f} s: {seconds / run.wall:.1f} times real time"
-
-
-def name_of(group: Flows) -> str:
-    """What a flow is called: its stack, its server's program, or its control."""
-    if group.program is None:
-        return group.control
-    return group.program.stack or Path(group.program.server[0]).name
 
 
 def _check(output: Path) -> None:

@@ -80,7 +80,7 @@ class End:
             self.transmit(now)
 
     def events(self, now: float) -> bool:
-        """Whether the client may ask now; the server begins to send when it is asked."""
+        """Whether the client may send its request; the server begins to send when it receives one."""
         ready = False
         while (event := self.quic.next_event()) is not None:
             ready |= self.is_client and isinstance(event, HandshakeCompleted)

@@ -29,7 +29,7 @@ from tcpdynamics.validation.linux.program_packets import (
     read_programs,
     write_pcap,
 )
-from tcpdynamics.validation.linux.run import seen_places
+from tcpdynamics.validation.linux.run import visible_places
 from tcpdynamics.validation.linux.stacks import FOLDER, Stack, beside_cubic, build_stack, resolved, stacks
 from tcpdynamics.validation.linux.testbed import Run, difference, run_testbed
 from tcpdynamics.validation.ns2 import run_ns2
@@ -64,7 +64,7 @@ def scenario(program: Program = PAIR, *others: Flows, duration: float = 5.0) -> 
         ({"control": "cubic"}, r"flows\.control = 'cubic': a program has its own way; leave it out"),
         ({"ecn": True}, r"flows\.ecn = True: a program has its own way"),
         ({"program": {"server": ["x"], "client": ["x"], "shell": "sh"}}, r"flows\.0\.program\.shell"),
-        ({"program": {"stack": "quinn", "client": ["x"]}}, r"program\.stack says server and client already"),
+        ({"program": {"stack": "quinn", "client": ["x"]}}, r"program\.stack stands for server and client"),
         ({"program": {"stack": "quinn", "ipv6": "maybe"}}, r"program\.ipv6"),
         ({"program": {}}, r"flows\.program\.server must list a program"),
     ],
@@ -117,7 +117,7 @@ def test_a_programs_switches_reach_the_guest() -> None:
 
 @pytest.mark.parametrize("name", sorted(stacks()))
 def test_a_ready_stack_is_a_folder_and_a_scenario(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its versions are pinned or come from Debian, its scenario is read; until it is built a sentence says how."""
+    """Versions are pinned or Debian's, its scenario is valid; until it is built an error names the command."""
     stack = stacks()[name]
     text = "".join(path.read_text(encoding="utf-8") for path in (FOLDER / name).rglob("*") if path.is_file())
     assert "==" in text or 'version = "=' in text or "quic-go v" in text or stack.version
@@ -153,10 +153,10 @@ def test_a_stack_is_built_again_when_its_files_change(tmp_path: Path, monkeypatc
 
 def test_a_view_must_list_folders(tmp_path: Path) -> None:
     one = plan(scenario(), 1, LinuxSwitches())
-    assert seen_places(one, None) == [] and seen_places(one, [str(tmp_path)])[-1] == str(tmp_path)
+    assert visible_places(one, None) == [] and visible_places(one, [str(tmp_path)])[-1] == str(tmp_path)
     for place in ("here", str(tmp_path / "nowhere")):
         with pytest.raises(LinuxError, match="view must list folders that are there, by their whole path, got"):
-            seen_places(one, [place])
+            visible_places(one, [place])
 
 
 def test_guests_take_a_processor_each(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -17,8 +17,8 @@ import xarray as xr
 from tcpdynamics.errors import DomainError, shown
 
 from ..linux import TODAY
-from ..linux.stacks import stacks
-from ..packet import Bottleneck, Flows, Program, Scenario
+from ..linux.stacks import flow, stacks
+from ..packet import Bottleneck, Scenario
 from ..statistics import mean_interval
 from .comparison import AGREES, CLOSE, check_length, counts, grade_distance, interval_text
 from .engines import LINUX, Cell, stored
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 RECORD = "linux_stacks_recorded.json"
 #: Controls of the kernel's own flows.
 KERNEL = ("reno", "cubic", "bbr")
-#: Name -> buffer [packets] and, in the words of `tc`, the queue; the bandwidth-delay product has 33 packets. As Linux
-#: comes, CoDel drops all that it selects, and FQ-CoDel marks packets whose senders know ECN.
+#: Name -> buffer [packets], and the queue as an option of `tc`; the bandwidth-delay product has 33 packets. With
+#: Linux's defaults CoDel drops the packets that it selects, and FQ-CoDel marks those whose senders support ECN.
 LINKS: Mapping[str, tuple[int, str]] = {
     "drop-tail, 0.5 BDP": (17, ""), "drop-tail, 2 BDP": (66, ""), "CoDel": (1000, "codel limit 1000"),
     "FQ-CoDel": (1000, "fq_codel limit 1000"),
@@ -95,23 +95,19 @@ class LinuxStacks(Study):
         """(Link, first sender, second sender) -> what is run; each pair once."""
         cells = {}
         for link in self.links:
-            words = LINKS[link][1]
+            discipline = LINKS[link][1]
             for pair in combinations_with_replacement(self.senders, 2):
                 controls = tuple(sender if sender in KERNEL else "cubic" for sender in pair)
                 name = f"{pair[0]} beside {pair[1]} on {link}"
                 scenario = self.scenario(link, pair)
-                cells[link, *pair] = Cell(scenario, LINUX, TODAY, controls, words, name, (*controls, words))
+                cells[link, *pair] = Cell(
+                    scenario, LINUX, TODAY, controls, discipline, name, (*controls, discipline)
+                )  # fmt: skip
         return cells
 
     def scenario(self, link: str, pair: Sequence[str]) -> Scenario:
         """Two flows that start at random within a second. The kernel's acknowledge as Linux does by itself."""
-        common: dict[str, Any] = {"rtt": 0.04, "packet_size": 1514, "start_spread": 1.0}
-        groups = [
-            Flows(**common, window_limit=1000, delayed_ack=0.04)
-            if sender in KERNEL
-            else Flows(**common, program=Program(stack=sender))
-            for sender in pair
-        ]
+        groups = [flow(sender, start_spread=1.0) for sender in pair]
         bottleneck = Bottleneck(1e7, LINKS[link][0])
         name = f"{pair[0]} and {pair[1]}, {link}"
         return Scenario(tuple(groups), bottleneck, self.duration, self.warm_up, name, self.seed, epoch=1.0)
@@ -157,9 +153,9 @@ class LinuxStacks(Study):
             "loss": means.sel(quantity="loss, first", drop=True),
             "queueing_delay": ((*dims[:3], "quantile"), means.sel(quantity=delays).values, {"units": "s"}),
         }, {"quantile": [0.5, 0.95, 0.99]})  # fmt: skip
-        least = np.maximum(np.maximum(result.share_low - 0.5, 0.5 - result.share_high), 0.0)
-        most = np.maximum(abs(result.share_low - 0.5), abs(result.share_high - 0.5))
-        result["verdict"] = (least.dims, grade_distance(least, most, AGREES, CLOSE))
+        nearest = np.maximum(np.maximum(result.share_low - 0.5, 0.5 - result.share_high), 0.0)
+        farthest = np.maximum(abs(result.share_low - 0.5), abs(result.share_high - 0.5))
+        result["verdict"] = (nearest.dims, grade_distance(nearest, farthest, AGREES, CLOSE))
         return result.assign_attrs(stacks=json.dumps(stored(RECORD)["stacks"]))
 
     @staticmethod
@@ -186,7 +182,7 @@ class LinuxStacks(Study):
 
     @staticmethod
     def paragraph(result: xr.Dataset) -> str:
-        """What the comparison says, in words made from its numbers."""
+        """The result in sentences, made from its numbers."""
         parts = []
         for link in map(str, result.link.values):
             one = result.sel(link=link)

@@ -120,14 +120,14 @@ def run_linux(
     old = int(built["version"].split(".")[0]) < 7
     if old and any(flow.min_rto != LEAST_TIMEOUT or flow.max_rto for flow in guest.flows):
         raise LinuxError(
-            f"Linux {built['version']} has no switch for the least and the largest timeout; leave out flows.min_rto "
+            f"Linux {built['version']} has no option for the minimum and the maximum RTO; leave out flows.min_rto "
             "and flows.max_rto, or build a kernel of a newer linux-source"
         )
     with guest_folder() as folder:
         program = PROGRAM.read_text(encoding="utf-8")
         (folder / "guest.py").write_text(f"#!{python()} -IS\n{program}", encoding="utf-8")
         (folder / "guest.py").chmod(0o700)
-        table = case(scenario, guest) | {"ip": tool("ip"), "tc": tool("tc"), "view": seen_places(guest, view)}
+        table = case(scenario, guest) | {"ip": tool("ip"), "tc": tool("tc"), "view": visible_places(guest, view)}
         (folder / "case.json").write_text(json.dumps(table))
         words = [] if switches.hystart else ["tcp_cubic.hystart=0"]
         words += ["root=none"] if old else []  # 6.1 mounts nothing without
@@ -165,7 +165,7 @@ def run_linux(
     return result.assign(of_routes(scenario, guest, packets, answer["end"]))
 
 
-def seen_places(guest: LinuxPlan, view: Sequence[str] | None) -> list[str]:
+def visible_places(guest: LinuxPlan, view: Sequence[str] | None) -> list[str]:
     """Folders that programs see, or none for all.
 
     Raises

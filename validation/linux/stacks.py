@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache as cached
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tcpdynamics.errors import LinuxError, ScenarioError, listed, shown
 
@@ -21,6 +21,7 @@ from ..packet.scenario.program import Program
 from .kernel import HERE, cache
 
 if TYPE_CHECKING:
+    from ..packet.scenario.flows import Flows
     from ..packet.scenario.scenario import Scenario
 
 #: A folder of each stack, with its `stack.toml` and the sources of its pair.
@@ -187,6 +188,21 @@ def resolved(program: Program | None) -> Program | None:
     return replace(program, stack="", server=server, client=client)
 
 
+def flow(sender: str, **others: Any) -> Flows:
+    """A flow of a ready stack, or of the kernel with Linux's own delayed acknowledgements; its RTT is 40 ms.
+
+    Examples
+    --------
+    >>> flow("quinn").program.stack, flow("cubic", control="cubic").control
+    ('quinn', 'cubic')
+    """
+    from ..packet import Flows
+
+    if sender in stacks():
+        return Flows(rtt=0.04, packet_size=1514, program=Program(stack=sender), **others)
+    return Flows(rtt=0.04, packet_size=1514, window_limit=1000, delayed_ack=0.04, **others)
+
+
 def beside_cubic(name: str) -> Scenario:
     """The ready scenario of a stack: one flow beside the kernel's CUBIC, on 10 Mbit/s, 40 ms and a buffer of two BDP.
 
@@ -195,10 +211,7 @@ def beside_cubic(name: str) -> Scenario:
     >>> beside_cubic("quinn").flows[1].program.stack
     'quinn'
     """
-    from ..packet import Bottleneck, Flows, Scenario
+    from ..packet import Bottleneck, Scenario
 
-    groups = (
-        Flows(rtt=0.04, packet_size=1514, control="cubic", window_limit=1000, delayed_ack=0.04),
-        Flows(rtt=0.04, packet_size=1514, program=Program(stack=name)),
-    )
+    groups = (flow("cubic", control="cubic"), flow(name))
     return Scenario(groups, Bottleneck(1e7, 67), 20.0, 5.0, f"{name} beside CUBIC", epoch=1.0)

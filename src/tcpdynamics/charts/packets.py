@@ -428,15 +428,26 @@ def _group_words(result: xr.Dataset) -> dict[int, str]:
 def _groups(result: xr.Dataset) -> list[dict[str, str]]:
     """Sender and rule of each group of flows."""
     return [
-        {"sender": _program(group) or str(group.get("sender", "")), "control": str(group.get("control", "reno"))}
+        {
+            "sender": program_name(group.get("program")) or str(group.get("sender", "")),
+            "control": str(group.get("control", "reno")),
+        }
         for group in _scenario(result).get("flows", [])
     ]
 
 
-def _program(group: Mapping[str, Any]) -> str:
-    """What a group's program is called, "" for a sender."""
-    program = group.get("program") or {}
-    return str(program.get("stack") or program.get("server", ("",))[0].rsplit("/", 1)[-1])
+def program_name(program: Mapping[str, Any] | None) -> str:
+    """The stack of a group's program, or the name of its server's file; "" without a program.
+
+    Examples
+    --------
+    >>> program_name({"server": ("env", "PORT=1", "/usr/bin/iperf3", "-s")}), program_name(None)
+    ('iperf3', '')
+    """
+    if not program or program.get("stack"):
+        return str((program or {}).get("stack", ""))
+    server = program["server"]
+    return str(next((word for word in server if word != "env" and "=" not in word), server[0])).rsplit("/", 1)[-1]
 
 
 def _flow_names(result: xr.Dataset) -> dict[int, str]:

@@ -58,7 +58,7 @@ class Program:
             raise ScenarioError(f"flows.program.stack must be the name of a ready stack, got {shown(self.stack)}")
         if self.stack:
             if self.server or self.client:
-                raise ScenarioError("flows.program.stack says server and client already; give one or the other")
+                raise ScenarioError("flows.program.stack stands for server and client; give one or the other")
             return
         for name in ("server", "client"):
             arguments = getattr(self, name)

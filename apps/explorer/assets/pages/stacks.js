@@ -8,13 +8,13 @@ explorer.page("stacks", (() => {
 
   const mount = (root, spec) => {
     const served = Boolean(spec.values), { facts } = spec;
-    const words = new URLSearchParams(served ? location.search : location.hash.slice(1));
-    const state = { link: facts.links[0], sender: facts.senders[0], beside: "cubic" }, said = [];
+    const parameters = new URLSearchParams(served ? location.search : location.hash.slice(1));
+    const state = { link: facts.links[0], sender: facts.senders[0], beside: "cubic" }, complaints = [];
     const choices = { link: facts.links, sender: facts.senders, beside: facts.senders };
-    for (const [name, word] of words) {
-      if (!Object.hasOwn(choices, name)) said.push(`this page has no ${name.slice(0, 40)}; it has ${Object.keys(choices).join(", ")}`);
+    for (const [name, word] of parameters) {
+      if (!Object.hasOwn(choices, name)) complaints.push(`this page has no ${name.slice(0, 40)}; it has ${Object.keys(choices).join(", ")}`);
       else if (choices[name].includes(word)) state[name] = word;
-      else said.push(`${name} must be one of the page's choices, got ${word.slice(0, 40)}`);
+      else complaints.push(`${name} must be one of the page's choices, got ${word.slice(0, 40)}`);
     }
     const address = () => {
       const text = new URLSearchParams(state).toString();
@@ -49,7 +49,7 @@ explorer.page("stacks", (() => {
     const link = element("select", { id: "link", onchange: () => { state.link = link.value; show(); address(); } },
       ...facts.links.map((name) => element("option", { value: name, selected: name === state.link }, name)));
     root.replaceChildren(element("h1", {}, spec.title), element("p", { class: "question" }, spec.question),
-      element("p", { class: "complaint", role: "status" }, said.join(". ")),
+      element("p", { class: "complaint", role: "status" }, complaints.join(". ")),
       element("form", { class: "controls", "aria-label": "Link", onsubmit: (event) => event.preventDefault() },
         element("div", { class: "control" }, element("label", { for: "link" }, "link and queue"), link)),
       element("div", { class: "scroll shares", tabindex: "0" }, table), chosen,
