@@ -1,0 +1,77 @@
+"""The pages' ES modules as one classic script: browsers refuse to load modules from a file's address.
+
+A module has its imports on top, one a line, by name (`import { a, b } from "./x.js";`), and exports what it declares
+(`export const`, `function`, `async function`, `class`). Each becomes a function that is called once, in the order in which they need each
+other.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+ASSETS = Path(__file__).parent / "assets"
+_IMPORT = re.compile(r'^import \{ ([\w, ]+) \} from "(\.{1,2}/[\w./-]+\.js)";$', re.M)
+_EXPORT = re.compile(r"^export (?=(?:const|let|class|(?:async )?function\*?) (\w+))", re.M)
+
+
+def needs(module: str) -> list[str]:
+    """What a module imports, by their places in `assets/`.
+
+    Examples
+    --------
+    >>> needs("core/numbers.js")
+    []
+    """
+    folder = (ASSETS / module).parent
+    found = _IMPORT.findall(_text(module))
+    return [(folder / place).resolve().relative_to(ASSETS.resolve()).as_posix() for _, place in found]
+
+
+def bundle(*modules: str) -> str:
+    """Modules, and those that they need, as one script; each stands once, after those that it imports.
+
+    Parameters
+    ----------
+    modules : str
+        Places in `assets/`.
+
+    Raises
+    ------
+    ValueError
+        Two modules need each other.
+    """
+    order: list[str] = []
+    _visit(list(modules), order, [])
+    return '"use strict";\n{\n' + "".join(_wrapped(module) for module in order) + "}\n"
+
+
+def _visit(modules: list[str], order: list[str], path: list[str]) -> None:
+    for module in modules:
+        if module in path:
+            raise ValueError(f"modules need each other: {' -> '.join([*path, module])}")
+        if module not in order:
+            _visit(needs(module), order, [*path, module])
+            order.append(module)
+
+
+@cache
+def _text(module: str) -> str:
+    return (ASSETS / module).read_text(encoding="utf-8")
+
+
+def _name(module: str) -> str:
+    return "module_" + re.sub(r"\W", "_", module.removesuffix(".js"))
+
+
+def _wrapped(module: str) -> str:
+    text, folder = _text(module), (ASSETS / module).parent
+    exported = _EXPORT.findall(text)
+
+    def taken(match: re.Match[str]) -> str:
+        place = (folder / match[2]).resolve().relative_to(ASSETS.resolve()).as_posix()
+        return f"const {{ {match[1]} }} = {_name(place)};"
+
+    body = _EXPORT.sub("", _IMPORT.sub(taken, text))
+    return f"// {module}\nconst {_name(module)} = (() => {{\n{body}\nreturn {{ {', '.join(exported)} }};\n}})();\n"
