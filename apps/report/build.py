@@ -30,6 +30,7 @@ from tcpdynamics.validation.comparisons.window_rules import WindowRulesVsLaws
 from tcpdynamics.validation.packet import simulate
 
 from .. import ledger_rows
+from ..explorer.bundle import bundle
 from . import in_packets, linux, linux_sub_packet, retransmissions, sender_chain
 from .equations import Equations, beside
 from .mechanisms import BUFFER, FLOWS, RATE, RTT, Mechanisms, mechanisms
@@ -108,7 +109,7 @@ def page(quick: bool, tell: Tell, equations: Callable[[], Equations], began: flo
     return template.render(
         plotly_js=Markup(get_plotlyjs()),
         look_css=_shared("look.css"),
-        colours_js=_shared("colours.js"),
+        colours_js=bundle("core/colours.js") + "const look = module_core_colours;",
         figures=html_of(drawn),
         version=__version__,
         quick=quick,
