@@ -68,18 +68,24 @@ def _fill(folder: Path, whole: bool) -> list[str]:
 
 
 def _write(folder: Path, page: Page, listed: list[Page], whole: bool) -> str:
-    """A page, its script with the functions of a fresh page, and the functions of all shapes packed into one file."""
+    """A page; its script with the functions of a fresh page, and the functions of all shapes packed into one file."""
+    spec = page.spec(whole)
+    name = f"assets/{page.script or page.slug}-functions.js"
+    shaped = any(printed.shape for printed in page.printed)
+    if not page.script:
+        _write_scripts(folder, page, name if shaped else "")
+    file = folder / f"{page.slug}.html"
+    file.write_text(document(PLACES, listed, mounted(spec | ({"packed": name} if shaped else {})), page), "utf-8")
+    return file.name
+
+
+def _write_scripts(folder: Path, page: Page, packed: str) -> None:
     start, scripts = page.start(), {}
     for printed in page.printed:
         for values in page.shapes(printed):
             scripts[printed.key(values)] = printed.script(page.slug, values)
     fresh = [scripts[printed.key(start)] for printed in page.printed]
-    spec = page.spec(whole)
     (folder / "assets" / f"{page.slug}.js").write_text("".join([page_script(page.slug), *fresh]), encoding="utf-8")
-    if len(scripts) > len(fresh):
-        spec["packed"] = f"assets/{page.slug}-functions.js"
-        packed = b64encode(gzip.compress("".join(scripts.values()).encode(), 9, mtime=0)).decode()
-        (folder / spec["packed"]).write_text(f'explorer.packs["{page.slug}"]="{packed}";\n', encoding="utf-8")
-    file = folder / f"{page.slug}.html"
-    file.write_text(document(PLACES, listed, mounted(spec), page), encoding="utf-8")
-    return file.name
+    if packed:
+        text = b64encode(gzip.compress("".join(scripts.values()).encode(), 9, mtime=0)).decode()
+        (folder / packed).write_text(f'explorer.packs["{page.slug}"]="{text}";\n', encoding="utf-8")

@@ -298,6 +298,12 @@ class Page:
         Controls that stand above "More", at most four; without any, the first four.
     presets : tuple of Preset
         Values to start from.
+    script : str
+        The page whose script and printed functions this one takes; its own where it is empty.
+    article : bool
+        Whether it is an article: steps of text that move the pictures of another page.
+    menu : bool
+        Whether the menu lists it; the first page lists all.
 
     Notes
     -----
@@ -319,6 +325,9 @@ class Page:
     jobs: tuple[JobKind, ...] = ()
     main: tuple[str, ...] = ()
     presets: tuple[Preset, ...] = ()
+    script: str = ""
+    article: bool = False
+    menu: bool = False
 
     def start(self) -> dict[str, Any]:
         """Values of the controls on a fresh page."""
@@ -351,6 +360,8 @@ class Page:
         """What the script must know of the page, as JSON; `whole` as of `facts`."""
         return {
             "slug": self.slug,
+            "script": self.script or self.slug,
+            "article": self.article,
             "title": self.title,
             "question": self.question,
             "controls": [asdict(c) | {"start": c.start} for c in self.controls],

@@ -91,7 +91,7 @@ def page_of(path: str, search: str, end: str = "") -> str:
         return document(places(), listed.values(), said, end=end)
     page, spec = listed[slug], spec_of(listed[slug], search)
     keys = "+".join(printed.key(spec["values"]) for printed in page.printed if not printed.lazy)
-    scripts = [f"/functions/{slug}/{keys}.js"] if keys else []
+    scripts = [f"/functions/{page.script or slug}/{keys}.js"] if keys else []
     return document(places(), listed.values(), mounted(spec), page, scripts, end)
 
 

@@ -67,7 +67,7 @@ def version() -> str:
     """Changes with the scripts and the style, so that a browser may keep them for ever."""
     from .pages import pages
 
-    texts = [core_script(), style_sheet(), *(page_script(slug) for slug in pages())]
+    texts = [core_script(), style_sheet(), *(page_script(page.slug) for page in pages().values() if not page.script)]
     return hashlib.sha256("".join(texts).encode()).hexdigest()[:16]
 
 
@@ -97,7 +97,7 @@ def document(
         Markup below the page.
     """
     title = f"{page.title} - {TITLE}" if page else TITLE
-    sources = [places.core, *([places.page.format(page.slug)] if page else []), *scripts]
+    sources = [places.core, *([places.page.format(page.script or page.slug)] if page else []), *scripts]
     return _DOCUMENT.format(
         title=escape(title), about=escape(page.question if page else WHAT), brand=TITLE, style=places.style,
         home=places.home, links=_links(places, listed, page), end=end, call=call,
@@ -111,6 +111,7 @@ def _links(places: Places, listed: Iterable[Page], page: Page | None) -> str:
     return "".join(
         f'<a href="{places.pages.format(other.slug)}"{current if other is page else ""}>{escape(other.title)}</a>'
         for other in listed
+        if other.menu or other.article
     )
 
 

@@ -52,7 +52,7 @@ const asideOf = (spec, controls, values, buttons) => {
 /** Mount a page of pictures and sliders. */
 export const bench = (root, spec) => {
   const signal = begin(),
-    drawing = drawingOf(spec.slug);
+    drawing = drawingOf(spec.script);
   const [values, complaints] = readAddress(spec, written(spec));
   const said = element("p", { class: "complaint", role: "status" }, complaints.join(". "));
   const say = (words) => {

@@ -1,5 +1,6 @@
 // @ts-check
 // What pages, printed functions and the server call.
+import { article } from "./article.js";
 import { begin, bench } from "./bench.js";
 import { element } from "./dom.js";
 import { drawingOf } from "./pages.js";
@@ -7,7 +8,8 @@ import { register } from "./server.js";
 
 /** Fill a page: its own shape, or pictures beside sliders. */
 export const mount = (root, spec) => {
-  const { mount: fill } = drawingOf(spec.slug);
+  if (spec.article) return article(root, spec);
+  const { mount: fill } = drawingOf(spec.script);
   return fill ? fill(root, spec, begin()) : bench(root, spec);
 };
 

@@ -39,7 +39,7 @@ const keyOf = (p, values) => [p.name, ...p.shape.map((k) => String(values[k]))].
 
 /** A page's functions of all shapes, packed into one file. */
 const unpack = async (spec) => {
-  const { slug } = spec,
+  const slug = spec.script,
     packs = window["explorer"].packs;
   await script(spec.packed, () => packs[slug]);
   const bytes = Uint8Array.from(atob(packs[slug]), (c) => c.charCodeAt(0));
@@ -52,11 +52,11 @@ const unpack = async (spec) => {
 /** The function, at once where it is there, else a promise of it. */
 export const load = (spec, p, values) => {
   const key = keyOf(p, values),
-    whole = `${spec.slug}/${key}`;
+    whole = `${spec.script}/${key}`;
   if (printed[whole]) return printed[whole];
-  const asked = spec.packed ? spec.slug : whole;
+  const asked = spec.packed ? spec.script : whole;
   waiting[asked] ||= (
-    spec.packed ? unpack(spec) : script(`${spec.functions}${spec.slug}/${key}.js`, () => printed[whole])
+    spec.packed ? unpack(spec) : script(`${spec.functions}${spec.script}/${key}.js`, () => printed[whole])
   ).finally(() => delete waiting[asked]);
   return waiting[asked].then(() => printed[whole]);
 };

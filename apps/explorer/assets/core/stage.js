@@ -38,7 +38,7 @@ class Unseen {
  * @param {{ signal: AbortSignal, say: (words: string) => void, set: (picked: any) => void, spoken?: (drawn: any) => void }} ways
  */
 export const stage = (root, spec, values, boxes, { signal, say, set, spoken = () => {} }) => {
-  const drawing = drawingOf(spec.slug),
+  const drawing = drawingOf(spec.script),
     figures = {};
   for (const f of spec.figures) {
     figures[f.name] = boxes[f.name] ? new KINDS[f.kind](f, boxes[f.name]) : new Unseen(f);
