@@ -53,9 +53,10 @@ def core_script() -> str:
     return (ASSETS / "vendor" / "uPlot.iife.min.js").read_text(encoding="utf-8") + "\n" + _script(_order([CORE]))
 
 
-def page_script(slug: str) -> str:
-    """The modules of a page that `core_script` lacks; comes after it."""
-    return _script([module for module in _order([f"pages/{slug}.js"]) if module not in _order([CORE])])
+def page_script(*slugs: str) -> str:
+    """The modules of pages that `core_script` lacks; comes after it."""
+    core = _order([CORE])
+    return _script([module for module in _order(f"pages/{slug}.js" for slug in slugs) if module not in core])
 
 
 def style_sheet() -> str:

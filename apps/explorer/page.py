@@ -75,12 +75,20 @@ class Control:
         InputError
             No number, outside [low, high], or no whole number where it must be one.
         """
-        value = only_number(f"`{self.name}`", text, self.unit)
+        name, got = f"`{self.name}`", f"got {text[:40]!r}"
+        try:
+            value = only_number(name, text, self.unit)
+        except InputError:
+            raise DomainError(f"{name} must be a number in {self.range()}, {got}") from None
         if not self.low <= value <= self.high:
-            raise DomainError(f"`{self.name}` must lie in [{self.low:g}, {self.high:g}] on this page, got {value:g}")
+            raise DomainError(f"{name} must lie in {self.range()} on this page, {got}")
         if self.step == 1 and value != math.floor(value):
-            raise DomainError(f"`{self.name}` must be a whole number, got {value:g}")
+            raise DomainError(f"{name} must be a whole number in {self.range()}, {got}")
         return value
+
+    def range(self) -> str:
+        """Its ends and their unit, as messages have them."""
+        return f"[{self.low:g}, {self.high:g}]{f' {self.unit}' if self.unit not in ('', '1') else ''}"
 
     def values(self) -> tuple[float, ...]:
         """All whole numbers of the slider."""
@@ -164,6 +172,10 @@ class Choice:
     def values(self) -> tuple[str, ...]:
         """All words."""
         return self.choices
+
+
+def _range(c: Control | Choice) -> dict[str, str]:
+    return {"range": c.range(), "shown": word(c.start)} if isinstance(c, Control) else {}
 
 
 @dataclass(frozen=True)
@@ -364,7 +376,7 @@ class Page:
             "article": self.article,
             "title": self.title,
             "question": self.question,
-            "controls": [asdict(c) | {"start": c.start} for c in self.controls],
+            "controls": [asdict(c) | {"start": c.start} | _range(c) for c in self.controls],
             "main": list(self.main or [c.name for c in self.controls][:MAIN]),
             "presets": [asdict(preset) for preset in self.presets],
             "figures": [f.spec() for f in self.figures],

@@ -147,7 +147,7 @@ def make_app(local_only: bool = True) -> Any:
         """Its documents are those that open from disk, too; Dash's own scripts come after the first picture."""
 
         def interpolate_index(self, **parts: Any) -> str:
-            late = f"<template id=\"dash\">{parts['config']}{parts['scripts']}{parts['renderer']}</template>"
+            late = f'<template id="dash">{parts["config"]}{parts["scripts"]}{parts["renderer"]}</template>'
             return page_of(request.path, request.query_string.decode("utf-8", "replace"), parts["app_entry"] + late)
 
     app = Explorer(

@@ -77,7 +77,12 @@ def plain(value: Any) -> str:
 
 
 def document(
-    places: Places, listed: Iterable[Page], call: str, page: Page | None = None, scripts: Iterable[str] = (), end: str = ""
+    places: Places,
+    listed: Iterable[Page],
+    call: str,
+    page: Page | None = None,
+    scripts: Iterable[str] = (),
+    end: str = "",
 ) -> str:
     """A whole document.
 

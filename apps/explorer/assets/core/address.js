@@ -15,18 +15,14 @@ const quoted = (text) => {
   );
 };
 
-const bound = (x) => String(Number(x.toPrecision(6)));
-
 /** A sentence of what is wrong with the value of a control, or null. */
 export const refusal = (c, x, text) => {
   const name = `\`${c.name}\``,
-    got = quoted(text.slice(0, 40));
-  if (c.choices) return c.choices.includes(text) ? null : `${name} must be one of ${c.choices.join(", ")}, got ${got}`;
-  const unit = c.unit && c.unit !== "1" ? ` ${c.unit}` : "",
-    range = `[${bound(c.low)}, ${bound(c.high)}]${unit}`;
-  if (Number.isNaN(x)) return `${name} must be a number in ${range}, got ${got}`;
-  if (!(x >= c.low && x <= c.high)) return `${name} must lie in ${range} on this page, got ${bound(x)}`;
-  return c.step === 1 && x !== Math.floor(x) ? `${name} must be a whole number in ${range}, got ${bound(x)}` : null;
+    got = `got ${quoted(text.slice(0, 40))}`;
+  if (c.choices) return c.choices.includes(text) ? null : `${name} must be one of ${c.choices.join(", ")}, ${got}`;
+  if (Number.isNaN(x)) return `${name} must be a number in ${c.range}, ${got}`;
+  if (!(x >= c.low && x <= c.high)) return `${name} must lie in ${c.range} on this page, ${got}`;
+  return c.step === 1 && x !== Math.floor(x) ? `${name} must be a whole number in ${c.range}, ${got}` : null;
 };
 
 /** Names and texts of an address: those after ? or, of a file, after #. */
@@ -53,7 +49,7 @@ export const readAddress = (spec, written) => {
     if (text === undefined) continue;
     const x = c.choices ? text : number(text, c.unit),
       why = refusal(c, x, text);
-    if (why) complaints.push(`${why}; ${c.start} is shown`);
+    if (why) complaints.push(`${why}; ${c.choices ? c.start : c.shown} is shown`);
     else values[c.name] = x;
     known.delete(c.name);
   }

@@ -61,7 +61,7 @@ export const bench = (root, spec) => {
   const reading = element("p", { class: "reading", role: "status" });
   const past = [{ ...values }],
     codes = [],
-    boxes = {},
+    /** @type {Record<string, Element>} */ boxes = {},
     figures = {};
   let timer = 0,
     own = location.hash;

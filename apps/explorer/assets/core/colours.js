@@ -1,3 +1,4 @@
+// @ts-check
 // Colours of pictures, and Plotly figures in those of the page.
 export const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 export const dark = matchMedia("(prefers-color-scheme: dark)");

@@ -360,7 +360,7 @@ export class Curves {
     this.plot = null;
   }
 
-  /** The same numbers as a Plotly figure. */
+  /** The same numbers as a Plotly figure. @returns {any} */
   kept() {
     const { data } = this,
       x = Array.from(data.x);

@@ -81,6 +81,7 @@ export class Facts extends Curves {
   }
   resize() {}
   redraw() {}
+  /** @returns {any} */
   kept() {
     const [header, ...rows] = this.rows(),
       columns = header.map((_, i) => rows.map((row) => (typeof row[i] === "number" ? shown(row[i]) : row[i])));

@@ -1,3 +1,4 @@
+// @ts-check
 // Guess first: with the switch on, pictures hide until the reader has drawn a curve, by pointer or by values at a few
 // places, or chosen an answer. Then the answer is laid over the guess. A page offers choices by what it shows:
 //   figures.chart.show({ ..., guess: { question: "Does it settle?", choices: ["stable", "unstable"], answer: "stable" } })
@@ -72,7 +73,7 @@ const drawing = (asked, reveal) => {
   const unit = (/\[(.*)\]$/.exec(yTitle) || ["", ""])[1],
     quantity = yTitle.replace(/ \[.*\]$/, "");
   const [, across, of] = /^(.*?)(?: \[(.*)\])?$/.exec(xTitle);
-  const places = Array.from(between(...xRange, PLACES)),
+  const places = Array.from(between(xRange[0], xRange[1], PLACES)),
     known = new Map();
   const box = element("div", { class: "guess-picture" }),
     said = element("p", { class: "guess-answer", role: "status" });

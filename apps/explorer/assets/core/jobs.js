@@ -1,3 +1,4 @@
+// @ts-check
 // The browser's part of background jobs: startJob(kind, words, tell) asks for one and tells its state
 // ({ state: "waiting" | "running" | "done" | "refused" | "failed" | "ended", share, said, parts }) until it ends.
 import { SILENT } from "./server.js";

@@ -3,6 +3,7 @@
 import { article } from "./article.js";
 import { begin, bench } from "./bench.js";
 import { element } from "./dom.js";
+import { live } from "./live.js";
 import { drawingOf } from "./pages.js";
 import { register } from "./server.js";
 
@@ -42,4 +43,4 @@ const dash = async () => {
 };
 addEventListener("load", () => setTimeout(dash, 500));
 
-window["explorer"] = { register, mount, contents, packs: {} };
+window["explorer"] = { register, mount, contents, live, packs: {} };

@@ -1,3 +1,4 @@
+// @ts-check
 // Trajectories in the page: the pair of Dormand and Prince (5(4), 1980) with step control, delays by its own
 // dense output. What it gives is held within 1e-6 of the library's Taylor series by a test.
 
@@ -46,7 +47,7 @@ export function trajectory(
   times,
   {
     lags = [],
-    history = () => start,
+    history = /** @type {(t: number) => any} */ (() => start),
     rtol = 1e-9,
     atol = 1e-12,
     maxSteps = 100000,
@@ -192,7 +193,7 @@ export function trajectory(
     current = overlaps ? pieces[pieces.length - 1] : null;
     stages(h);
     let error = errorOf(h),
-      piece = null,
+      piece = /** @type {any} */ (null),
       rounds = 1;
     if (overlaps && error < 1e6) {
       for (let gap = Infinity; ; rounds++) {

@@ -1,3 +1,4 @@
+// @ts-check
 // A table as a NetCDF file in the classic format: a variable over `row` for each column, with its name and its unit.
 const CHAR = 2,
   DOUBLE = 6,

@@ -151,7 +151,7 @@ export class Plane extends Curves {
   }
 
   rows() {
-    const lines = this.data.lines.filter((line) => !line.shade).sort((a, b) => Boolean(b.points) - Boolean(a.points)); // what moves comes first
+    const lines = this.data.lines.filter((line) => !line.shade).sort((a, b) => Number(Boolean(b.points)) - Number(Boolean(a.points))); // what moves comes first
     return [
       ["line", this.data.xTitle, this.data.yTitle],
       ...lines.flatMap((line) => Array.from(line.x, (x, i) => [line.name, x, line.y[i]])),
@@ -164,6 +164,7 @@ export class Plane extends Curves {
   redraw() {
     this.resize();
   }
+  /** @returns {any} */
   kept() {
     const data = this.data;
     return {
