@@ -1,8 +1,8 @@
 """A live picture as a Dash component: `app.layout = Figure("sub-packet", "silence", id="chart")`.
 
 A callback takes `Input("chart", "numbers")`, `Input("chart", "values")` or `Input("chart", "says")`; an `Output` of
-`values` moves the sliders. Import this module before the app is made: it adds the component's script to the app. The app
-must be served at the root of its address.
+`values` moves the sliders. Import this module before the app is made: it adds the component's script to the app. The
+app must be served at the root of its address.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ _COMPONENT = """
     const box = React.useRef(null), one = React.useRef(null), now = React.useRef(props.values);
     React.useEffect(() => {
       const { spec } = props;
-      one.current = live(box.current, { ...spec, values: { ...spec.values, ...props.values } }, (values, numbers, says) => {
+      const start = { ...spec, values: { ...spec.values, ...props.values } };
+      one.current = live(box.current, start, (values, numbers, says) => {
         now.current = values;
         props.setProps({ values, numbers, says });
       });

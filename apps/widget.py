@@ -38,7 +38,7 @@ export default {
 """
 
 
-class Figure(anywidget.AnyWidget):  # type: ignore[misc]
+class Figure(anywidget.AnyWidget):
     """A picture with its main sliders; `figure` makes one.
 
     Attributes

@@ -25,7 +25,7 @@ from .page import Page
 #: Words of an article, headings included.
 MAX_WORDS = 1100
 _KEYS = ("figure", "set", "guess")
-_LINE = re.compile(r"(\w+): (.+)")
+_LINE = re.compile(r"^(\w+): (.+)$", re.M)
 _STATEMENT = re.compile(r"\[\[([\w.]+)\]\]")
 _CONTROL = re.compile(r"\{(\w+)\}")
 
@@ -75,7 +75,7 @@ def read(slug: str, text: str) -> Article:
         A line of the head is missing, or a step has an unknown key.
     """
     head, *steps = re.split(r"^## ", text, flags=re.M)
-    lines = dict(_LINE.fullmatch(line).groups() for line in head.strip().splitlines())  # type: ignore[union-attr]
+    lines = {name: words for name, words in _LINE.findall(head)}
     missing = {"title", "finding", "paper", "page", "heading"} - lines.keys()
     if missing:
         raise InputError(f"the article {slug} has no {', '.join(sorted(missing))} in its head")
@@ -141,11 +141,19 @@ def facts(article: Article, page: Page) -> dict[str, Any]:
     }
 
 
-def _statement(name: str) -> dict[str, Any]:
-    """A statement as it stands beside a sentence: what the paper says, what came out, why, and how to decide it again."""
-    from . import claims
+@cache
+def _statements() -> dict[str, dict[str, Any]]:
+    from tcpdynamics.apps import ledger_rows
+    from tcpdynamics.paper_figures import ledger, statements
 
-    one = next((one for one in claims.facts()["statements"] if one["id"] == name), None)
+    rows = ledger.recorded()["rows"]
+    summaries = statements.summaries(rows).values()
+    return {one.statement.id: ledger_rows.statement(one, rows) for summary in summaries for one in summary.in_order}
+
+
+def _statement(name: str) -> dict[str, Any]:
+    """A statement beside a sentence: what the paper says, what came out, why, and how to decide it again."""
+    one = _statements().get(name)
     if one is None:
         raise InputError(f"there is no statement {name} in the ledger")
     reason = one["reason"] or one["condition"] or one["missing"]

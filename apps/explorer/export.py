@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import shutil
 import tempfile
 from base64 import b64encode
@@ -13,6 +14,8 @@ from .page import Page
 from .pages import pages
 from .shell import Places, document, first_page, mounted
 
+#: Characters of what a page knows, from which on it is packed.
+LARGE = 200_000
 PLACES = Places("assets/style.css", "assets/core.js", "assets/{}.js", "{}.html", "index.html")
 
 
@@ -69,17 +72,23 @@ def _fill(folder: Path, whole: bool) -> list[str]:
 
 def _write(folder: Path, page: Page, listed: list[Page], whole: bool) -> str:
     """A page; its script with the functions of a fresh page, and the functions of all shapes packed into one file."""
-    spec = page.spec(whole)
-    name = f"assets/{page.script or page.slug}-functions.js"
-    shaped = any(printed.shape for printed in page.printed)
+    spec, shaped = page.spec(whole), any(printed.shape for printed in page.printed)
+    if shaped:
+        spec["packed"] = f"assets/{page.script or page.slug}-functions.js"
     if not page.script:
-        _write_scripts(folder, page, name if shaped else "")
+        _write_scripts(folder, page, spec.get("packed", ""))
+    facts = json.dumps(spec.get("facts", {}))
+    if len(facts) > LARGE:
+        spec["packedFacts"] = f"assets/{page.slug}-facts.js"
+        del spec["facts"]
+        _pack(folder / spec["packedFacts"], f"{page.slug} facts", facts)
     file = folder / f"{page.slug}.html"
-    file.write_text(document(PLACES, listed, mounted(spec | ({"packed": name} if shaped else {})), page), "utf-8")
+    file.write_text(document(PLACES, listed, mounted(spec), page), encoding="utf-8")
     return file.name
 
 
 def _write_scripts(folder: Path, page: Page, packed: str) -> None:
+    """A page's own script, and the functions of all its shapes in a file beside it."""
     start, scripts = page.start(), {}
     for printed in page.printed:
         for values in page.shapes(printed):
@@ -87,5 +96,10 @@ def _write_scripts(folder: Path, page: Page, packed: str) -> None:
     fresh = [scripts[printed.key(start)] for printed in page.printed]
     (folder / "assets" / f"{page.slug}.js").write_text("".join([page_script(page.slug), *fresh]), encoding="utf-8")
     if packed:
-        text = b64encode(gzip.compress("".join(scripts.values()).encode(), 9, mtime=0)).decode()
-        (folder / packed).write_text(f'explorer.packs["{page.slug}"]="{text}";\n', encoding="utf-8")
+        _pack(folder / packed, page.slug, "".join(scripts.values()))
+
+
+def _pack(file: Path, name: str, text: str) -> None:
+    """A text in a script that `unpacked` reads: files opened from disk cannot fetch."""
+    packed = b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode()
+    file.write_text(f'explorer.packs["{name}"]="{packed}";\n', encoding="utf-8")

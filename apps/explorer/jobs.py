@@ -1,7 +1,8 @@
 """Long work of a page, in a process of its own: it says how far it is, can be cancelled, and ends with its tab.
 
 A page lists its kinds of jobs (`Page.jobs`). A browser starts one by the kind's name and checked words, asks again and
-again how far it is, and fetches what came out; `job_routes.py` has the addresses, `assets/core/jobs.js` the browser's part.
+again how far it is, and fetches what came out; `job_routes.py` has the addresses, `assets/core/jobs.js` the browser's
+part.
 """
 
 from __future__ import annotations

@@ -195,7 +195,7 @@ def test_commands_in_the_page_are_the_librarys(tab: Page, server: str, words: di
         np.testing.assert_allclose(shown, quantity.values, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("slug", [p.slug for p in pages().values() if any(isinstance(c, Choice) for c in p.controls)])
+@pytest.mark.parametrize("slug", [p for p in PAGES if any(isinstance(c, Choice) for c in pages()[p].controls)])
 def test_a_choice_stands_in_the_address_by_its_word(tab: Page, server: str, slug: str) -> None:
     choice = next(c for c in pages()[slug].controls if isinstance(c, Choice))
     opened(tab, f"{server}/{slug}")

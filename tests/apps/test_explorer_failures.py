@@ -21,6 +21,7 @@ SILENT = "the explorer does not answer; start it again"
 SHAPED = {
     page.slug: next((c for c in page.controls if c.name in shape and not hasattr(c, "choices")), None)
     for page in pages().values()
+    if not page.article
     for shape in [{name for printed in page.printed if not printed.lazy for name in printed.shape}]
 }
 SLIDERS = [(slug, c) for slug, c in SHAPED.items() if c]

@@ -63,7 +63,7 @@ def test_a_time_is_marked_in_the_plane_where_the_motion_is(tab: Page, files: Pat
     ((later, _),) = spots(tab, "plane")
     assert later > x
     time = marked(tab, "window")
-    svg = tab.locator("[data-figure=plane] svg")
+    svg = tab.locator("[data-figure=plane] .picture > svg")
     svg.scroll_into_view_if_needed()
     place = svg.evaluate(
         "(svg, at) => { const p = new DOMPoint(...at).matrixTransform(svg.getScreenCTM()); return [p.x, p.y]; }",

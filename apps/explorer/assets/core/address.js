@@ -4,7 +4,7 @@ import { number } from "./numbers.js";
 
 export const MAX_ADDRESS = 4096,
   MAX_WORDS = 100;
-/** Words of an address that no page has as a control: the switch that hides answers, an article's step, an embedded figure. */
+/** Words of an address that are no controls: hidden answers, an article's step, an embedded figure. */
 export const OTHERS = ["guess", "step", "figure", "embed"];
 
 /** Words that Python would show in quotes. @param {string} text */

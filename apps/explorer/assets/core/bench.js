@@ -26,31 +26,57 @@ export const begin = () => {
   return mounted.signal;
 };
 
+/** The sliders: the main ones, the others below "More"; on a telephone one at a time, which stays in sight. */
 const asideOf = (spec, controls, values, buttons) => {
   const boxes = (names) => names.map((name) => controls[name].box);
   const rest = spec.controls.map((c) => c.name).filter((name) => !spec.main.includes(name));
   const moved = (name) => values[name] !== spec.controls.find((c) => c.name === name).start;
-  const more = rest.length
-    ? [
-        element(
-          "details",
-          { class: "more", open: rest.some(moved) },
-          element("summary", {}, `More (${rest.length})`),
-          ...boxes(rest),
-        ),
-      ]
-    : [];
-  return element(
+  const more = element(
+    "details",
+    { class: "more", open: rest.some(moved) },
+    element("summary", {}, `More (${rest.length})`),
+    ...boxes(rest),
+  );
+  const shown = spec.main.map((name) => spec.controls.find((c) => c.name === name));
+  const which = element(
+    "select",
+    { class: "which", "aria-label": "Parameter that is shown", onchange: () => choose(which.value) },
+    ...shown.map((c) => element("option", { value: c.name }, c.meaning)),
+    element("option", { value: "" }, "all parameters"),
+  );
+  const choose = (name) => {
+    form.classList.toggle("all", name === "");
+    for (const c of spec.controls) controls[c.name].box.classList.toggle("current", c.name === name);
+  };
+  const form = element(
     "form",
     { class: "controls", "aria-label": "Parameters", onsubmit: (event) => event.preventDefault() },
+    ...(spec.main.length > 1 ? [which] : []),
     ...boxes(spec.main),
-    ...more,
+    ...(rest.length ? [more] : []),
     buttons,
   );
+  const first = shown.find((c) => !c.choices && counts(c, spec, values)) || shown[0];
+  if (first) {
+    which.value = first.name;
+    choose(first.name);
+  }
+  return form;
+};
+
+/** A picture in another page's frame: no menu, and its height is told to that page. */
+const embedded = () => {
+  document.body.classList.add("embedded");
+  const tell = () => parent.postMessage({ tcpdynamics: document.documentElement.scrollHeight }, "*");
+  new ResizeObserver(tell).observe(document.body);
 };
 
 /** Mount a page of pictures and sliders. */
 export const bench = (root, spec) => {
+  const asked = new URLSearchParams(written(spec)),
+    only = spec.figures.find((f) => f.name === asked.get("figure"));
+  const pictures = only ? [only] : spec.figures;
+  if (asked.has("embed")) embedded();
   const signal = begin(),
     drawing = drawingOf(spec.script);
   const [values, complaints] = readAddress(spec, written(spec));
@@ -69,7 +95,8 @@ export const bench = (root, spec) => {
 
   const address = () => {
     const guesses = root.querySelector("#guess").checked ? "guess=first" : "";
-    const words = [writtenOf(spec, values), guesses].filter(Boolean).join("&");
+    const kept = [only && `figure=${only.name}`, asked.has("embed") && "embed=1"];
+    const words = [writtenOf(spec, values), guesses, ...kept].filter(Boolean).join("&");
     if (spec.answers) history.replaceState(null, "", location.pathname + (words ? `?${words}` : ""));
     else {
       // a file's address keeps its path
@@ -142,7 +169,7 @@ export const bench = (root, spec) => {
   const aside = asideOf(spec, controls, values, element("p", { class: "actions" }, ...presets, undo, reset));
 
   const grid = element("div", { class: "figures" });
-  for (const f of spec.figures) boxes[f.name] = pictureBox(f);
+  for (const f of pictures) boxes[f.name] = pictureBox(f);
   const scene = stage(root, spec, values, boxes, {
     signal,
     say,
@@ -152,7 +179,7 @@ export const bench = (root, spec) => {
       if (pointer) pointer.update();
     },
   });
-  for (const f of spec.figures) {
+  for (const f of pictures) {
     const { node, table } = figureSection(spec, f, boxes[f.name], () => scene.figures[f.name], values, say, codes);
     scene.figures[f.name].table = table;
     grid.append(node);

@@ -2,6 +2,7 @@
 // A picture of curves, points or bars, drawn by uPlot (under a millisecond for 18 curves).
 import { COLOURS, DASHES, ON_WHITE, style } from "./colours.js";
 import { element } from "./dom.js";
+import { sample } from "./legend.js";
 import { nearest, shown } from "./numbers.js";
 import { tabled } from "./table.js";
 
@@ -32,21 +33,6 @@ const strokeOf = (data, i) => {
     lines = data.series.filter((one) => !one.kind);
   const dash = s.dash || (lines.length > 1 && !s.kind ? DASHES[lines.indexOf(s) % DASHES.length] : []);
   return { colour: s.pale ? `${colour}60` : colour, dash, width: s.width || (i === 0 ? 2.5 : 2) };
-};
-
-/** The sample of a series beside its name: a line with its dash and width, a point, a bar. */
-const sample = (data, i) => {
-  const { colour, dash, width } = strokeOf(data, i),
-    { kind } = data.series[i];
-  const shape =
-    kind === "bars"
-      ? `<rect width="14" height="10" x="5" fill="${colour}"/>`
-      : kind === "points"
-        ? `<circle cx="12" cy="5" r="4" fill="${colour}"/>`
-        : `<path d="M0,5H24" stroke="${colour}" stroke-width="${width}" stroke-dasharray="${dash.join(" ")}"/>`;
-  const span = element("span", { "aria-hidden": "true" });
-  span.innerHTML = `<svg width="24" height="10" viewBox="0 0 24 10">${shape}</svg>`;
-  return span;
 };
 
 /**
@@ -80,6 +66,7 @@ export class Curves {
     const k = this.pointed && shows.quantity === quantity ? nearest(shows.values, value) : -1;
     const left = k < 0 ? -10 : this.plot.valToPos(this.data.x[k], "x");
     this.plot.setCursor({ left: left <= this.plot.over.clientWidth + 0.5 ? left : -10, top: k < 0 ? -10 : 1 }, false);
+    this.values(k < 0 ? -1 : k);
   }
 
   /** What stands at a value, in words. */
@@ -256,7 +243,7 @@ export class Curves {
       floor = ends[k].y - gap;
     }
     ctx.font = `${LABEL * ratio}px system-ui, sans-serif`;
-    ctx.textBaseline = "middle";
+    Object.assign(ctx, { textBaseline: "middle", textAlign: "left" });
     const left = bbox.left + bbox.width + 6 * ratio;
     for (const { i, y } of ends) {
       const { colour, dash, width } = strokeOf(this.data, i);
@@ -278,7 +265,15 @@ export class Curves {
     const { series, xTitle } = this.data;
     const values = series.map(() => element("b", { class: "value" }));
     const names = series.map((s, i) =>
-      element("span", { class: "series" }, sample(this.data, i), " ", s.name, " ", values[i]),
+      element(
+        "span",
+        { class: "series" },
+        sample({ kind: s.kind, ...strokeOf(this.data, i) }),
+        " ",
+        s.name,
+        " ",
+        values[i],
+      ),
     );
     const at = element("span", { class: "at" });
     const silent = inPlace || (series.length === 1 && !series[0].low);
@@ -287,20 +282,25 @@ export class Curves {
     this.box.prepend(this.told);
   }
 
-  /** The pointer is somewhere: its values stand in the legend, and other pictures are told. */
+  /** The pointer is somewhere: its values stand in the legend, and other pictures mark them. */
   at(u) {
-    const { data, told } = this,
+    const { data } = this,
       k = u.cursor.left >= 0 ? u.cursor.idx : null;
-    if (!told) return;
     const bars = data.series.some((s) => s.kind === "bars");
-    const i = k === null || k === undefined ? -1 : bars ? Math.floor(k / data.series.length) : k;
-    told.classList.toggle("live", i >= 0);
+    this.values(k === null || k === undefined ? -1 : bars ? Math.floor(k / data.series.length) : k);
+    if (data.linked) this.tell(u);
+  }
+
+  /** The values of all series at a place of x, in the legend; none at -1. */
+  values(i) {
+    const { data, told } = this;
+    if (!told) return;
     const word = (x) => (x === null || x === undefined ? "" : shown(x));
+    told.classList.toggle("live", i >= 0);
     told.values.forEach((box, j) => {
       box.textContent = i < 0 ? "" : word(data.series[j].y[i]);
     });
     told.at.textContent = i < 0 ? "" : `at ${data.labels ? data.labels[i] : shown(data.x[i])}`;
-    if (data.linked) this.tell(u);
   }
 
   picking() {

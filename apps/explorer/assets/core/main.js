@@ -5,10 +5,11 @@ import { begin, bench } from "./bench.js";
 import { element } from "./dom.js";
 import { live } from "./live.js";
 import { drawingOf } from "./pages.js";
-import { register } from "./server.js";
+import { register, unpacked } from "./server.js";
 
 /** Fill a page: its own shape, or pictures beside sliders. */
-export const mount = (root, spec) => {
+export const mount = async (root, spec) => {
+  if (spec.packedFacts) spec.facts = JSON.parse(await unpacked(spec.packedFacts, `${spec.slug} facts`));
   if (spec.article) return article(root, spec);
   const { mount: fill } = drawingOf(spec.script);
   return fill ? fill(root, spec, begin()) : bench(root, spec);

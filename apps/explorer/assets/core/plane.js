@@ -1,6 +1,8 @@
 // @ts-check
 import { COLOURS, ON_WHITE } from "./colours.js";
 import { Curves } from "./curves.js";
+import { element } from "./dom.js";
+import { sample } from "./legend.js";
 import { nearest, shown, ticks } from "./numbers.js";
 
 /** A coordinate of a path; SVG reads no number that is written with an exponent. */
@@ -117,10 +119,14 @@ export class Plane extends Curves {
     });
     parts.push(`</g><g clip-path="url(#at-${this.spec.name})">${spots.join("")}</g><g class="spots"></g>`);
     this.place = (x, y) => [px(x), py(y)];
-    const legend = data.lines
-      .map((line, i) => `<span><i style="background:${COLOURS[i % 7]}"></i>${line.name}</span>`)
-      .join("");
-    this.box.innerHTML = `<svg viewBox="0 0 ${W} ${H}" role="img" aria-label="${this.spec.alt}" xmlns="http://www.w3.org/2000/svg">${parts.join("")}</svg><p class="legend">${legend}</p>`;
+    const kindOf = (line) => (line.ring ? "ring" : line.points ? "points" : line.area ? "area" : "line");
+    const name = (line, i) => {
+      const one = { kind: kindOf(line), colour: COLOURS[i % 7], dash: line.dash ? [6, 4] : [] };
+      return element("span", { class: "series" }, sample(one), " ", line.name);
+    };
+    const hint = data.pick ? [element("span", { class: "at" }, "Drag or click to move the sliders.")] : [];
+    this.box.innerHTML = `<svg viewBox="0 0 ${W} ${H}" role="img" aria-label="${this.spec.alt}" xmlns="http://www.w3.org/2000/svg">${parts.join("")}</svg>`;
+    this.box.append(element("p", { class: "legend" }, ...data.lines.map(name), ...hint));
     const svg = this.box.firstChild;
     const where = (event) => {
       const box = svg.getBoundingClientRect(),
@@ -151,7 +157,9 @@ export class Plane extends Curves {
   }
 
   rows() {
-    const lines = this.data.lines.filter((line) => !line.shade).sort((a, b) => Number(Boolean(b.points)) - Number(Boolean(a.points))); // what moves comes first
+    const lines = this.data.lines
+      .filter((line) => !line.shade)
+      .sort((a, b) => Number(Boolean(b.points)) - Number(Boolean(a.points))); // what moves comes first
     return [
       ["line", this.data.xTitle, this.data.yTitle],
       ...lines.flatMap((line) => Array.from(line.x, (x, i) => [line.name, x, line.y[i]])),

@@ -37,13 +37,17 @@ export const register = (slug, key, made) => {
 
 const keyOf = (p, values) => [p.name, ...p.shape.map((k) => String(values[k]))].join("-");
 
+/** The text of a packed file, which puts itself under a name. @param {string} src @param {string} name */
+export const unpacked = async (src, name) => {
+  const packs = window["explorer"].packs;
+  await script(src, () => packs[name]);
+  const bytes = Uint8Array.from(atob(packs[name]), (c) => c.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
+};
+
 /** A page's functions of all shapes, packed into one file. */
 const unpack = async (spec) => {
-  const slug = spec.script,
-    packs = window["explorer"].packs;
-  await script(spec.packed, () => packs[slug]);
-  const bytes = Uint8Array.from(atob(packs[slug]), (c) => c.charCodeAt(0));
-  const text = await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
+  const text = await unpacked(spec.packed, spec.script);
   const address = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
   await script(address, () => true);
   URL.revokeObjectURL(address);

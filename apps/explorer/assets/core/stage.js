@@ -35,7 +35,8 @@ class Unseen {
  * @param {any} spec the page
  * @param {Record<string, any>} values of the controls; changed by whoever owns them
  * @param {Record<string, Element>} boxes of the pictures that are seen
- * @param {{ signal: AbortSignal, say: (words: string) => void, set: (picked: any) => void, spoken?: (drawn: any) => void }} ways
+ * @param {{ signal: AbortSignal, say: (words: string) => void, set: (picked: any) => void,
+ *   spoken?: (drawn: any) => void }} ways
  */
 export const stage = (root, spec, values, boxes, { signal, say, set, spoken = () => {} }) => {
   const drawing = drawingOf(spec.script),

@@ -2,7 +2,10 @@ import { element } from "../core/dom.js";
 import { percent, title } from "../core/numbers.js";
 import { page } from "../core/pages.js";
 
-const kept = { roots: new Map(), sums: new Map() };
+const kept = { sums: new Map() };
+/** While a slider moves, one point of so many is drawn. */
+const COARSE = 4;
+
 const remembered = (store, key, make) => {
   if (!store.has(key)) {
     if (store.size > 40) store.clear();
@@ -55,26 +58,24 @@ const flow = (chain, ratio, low, timer) => {
 };
 
 /**
- * Jain's index and the share of flows with nothing over L round trips, of a flow whose numbers are in `out`.
+ * Jain's index and the share of flows with nothing over L round trips, for all L up to a largest one, of a flow whose
+ * numbers are in `out`.
  *
  * Backwards in time: what is still earned from each state with n round trips left, its square, and the chance of
  * nothing. A silence of h round trips is looked up h steps back, at the retransmission that ends it.
  */
-const sums = ({ states, events, waits }, out, timer, L) => {
-  const size = states,
-    pi = 2,
-    chances = 2 + states,
-    room = (L + 1) * size; // n round trips left begin at n * size
+const sums = ({ states: size, events, waits }, out, timer, largest) => {
+  const pi = 2,
+    chances = 2 + size,
+    room = (largest + 1) * size; // n round trips left begin at n * size
   const lengths = waits.map(([, , doubled]) => timer * doubled - 1),
     silent = new Set(waits.map(([b]) => b));
   const from = Int32Array.from(events, ([a]) => a),
     next = Int32Array.from(events, ([, b]) => b),
     packets = Float64Array.from(events, ([, , r]) => r);
-  const first = new Float64Array(room),
-    second = new Float64Array(room),
-    none = new Float64Array(room);
+  const [first, second, none] = [0, 1, 2].map(() => new Float64Array(room));
   none.fill(1, 0, size);
-  for (let n = 1; n <= L; n++) {
+  for (let n = 1; n <= largest; n++) {
     const at = n * size,
       before = at - size;
     for (let i = 0; i < from.length; i++) {
@@ -94,23 +95,32 @@ const sums = ({ states, events, waits }, out, timer, L) => {
       none[b] = none[to];
     }
   }
-  let mean = 0,
-    square = 0,
-    nothing = 0;
-  const add = (c, i) => {
-    mean += c * first[i];
-    square += c * second[i];
-    nothing += c * none[i];
-  };
-  for (let i = 0; i < size; i++) if (!silent.has(i)) add(out[pi + i], L * size + i);
-  waits.forEach(([b, to], k) => {
-    // an observer comes at each round trip of a silence alike
-    const c = out[pi + b] / lengths[k],
-      ends = Math.min(lengths[k], L);
-    for (let j = 1; j <= ends; j++) add(c, (L - j) * size + to);
-    nothing += c * (lengths[k] - ends);
-  });
-  return { jain: (mean * mean) / square, nothing };
+  // An observer comes at each round trip of a silence alike: sums over the round trips before, from their beginning.
+  const before = [first, second, none].map((row) =>
+    waits.map(([, to]) => {
+      const sum = new Float64Array(largest + 1);
+      for (let n = 0; n < largest; n++) sum[n + 1] = sum[n] + row[n * size + to];
+      return sum;
+    }),
+  );
+  const jain = new Float64Array(largest + 1),
+    nothing = new Float64Array(largest + 1);
+  for (let L = 1; L <= largest; L++) {
+    const [mean, square, zero] = [first, second, none].map((row, which) => {
+      let sum = 0;
+      for (let i = 0; i < size; i++) if (!silent.has(i)) sum += out[pi + i] * row[L * size + i];
+      waits.forEach(([b], k) => {
+        const c = out[pi + b] / lengths[k],
+          ends = Math.min(lengths[k], L);
+        sum += c * (before[which][k][L] - before[which][k][L - ends]);
+        if (row === none) sum += c * (lengths[k] - ends);
+      });
+      return sum;
+    });
+    jain[L] = (mean * mean) / square;
+    nothing[L] = zero;
+  }
+  return { jain, nothing };
 };
 
 page("retransmission-priority", {
@@ -123,26 +133,34 @@ page("retransmission-priority", {
     return spec.netcdf ? [element("p", { class: "note" }, link)] : [];
   },
 
-  draw(values, functions, figures) {
+  draws: "twice", // on a coarser grid while a slider moves
+
+  draw(values, functions, figures, set, spec, moving) {
     const {
         run,
         cases,
         powers: [least, most, steps],
         low,
       } = functions.repeat,
-      { base_timeout: timer, slice: L } = values;
-    const grid = Float64Array.from({ length: steps * (most - least) + 1 }, (_, i) => 2 ** (i / steps + least));
+      { base_timeout: timer, slice: L } = values,
+      largest = spec.controls.find((c) => c.name === "slice").high;
+    const key = JSON.stringify([timer, values.backoff_cap, values.collapse]);
+    const coarse = moving && !cases.every(([name]) => kept.sums.has(`${key} ${name}`)),
+      apart = coarse ? COARSE : 1;
+    const grid = Float64Array.from(
+      { length: (steps * (most - least)) / apart + 1 },
+      (_, i) => 2 ** ((apart * i) / steps + least),
+    );
     const shares = Float64Array.from(new Set([...grid, values.share])).sort();
     const one = new Float64Array(1),
       repeat = (p, again) => {
         run(Float64Array.of(p, again), one);
         return one[0];
       };
-    const key = JSON.stringify([timer, values.backoff_cap, values.collapse]);
     const all = cases.map(([name, ratio, suffix]) => {
       const chain = functions[suffix ? "suffix" : "even"],
         { at, root } = flow(chain, ratio, low, timer);
-      const about = (p, window = true) => {
+      const about = (p) => {
         const out = at(p),
           { states, waits } = chain;
         const own = {
@@ -151,12 +169,14 @@ page("retransmission-priority", {
           silent: waits.reduce((sum, [b]) => sum + out[2 + b], 0),
           repeat: repeat(p, ratio * p),
         };
-        return window ? { ...own, ...sums(chain, out, timer, L) } : own;
+        return { ...own, ...sums(chain, out, timer, largest) };
       };
-      const roots = remembered(kept.roots, `${key} ${name}`, () => grid.map(root));
-      const curve = remembered(kept.sums, `${key} ${L} ${name}`, () => Array.from(roots, (p) => about(p)));
-      const now = about(root(values.share)),
-        own = new Map(curve.map((point, i) => [grid[i], point])).set(values.share, now);
+      const curve = remembered(kept.sums, `${key} ${name}${coarse ? " coarse" : ""}`, () =>
+        Array.from(grid, (share) => about(root(share))),
+      );
+      const at_L = (point) => ({ ...point, jain: point.jain[L], nothing: point.nothing[L] });
+      const now = at_L(about(root(values.share))),
+        own = new Map(curve.map((point, i) => [grid[i], at_L(point)])).set(values.share, now);
       const limit = zero((p) => 0.5 - repeat(p, ratio * p), 1e-9, (1 - 1e-12) / Math.max(ratio, 1));
       return { name, curve: Array.from(shares, (share) => own.get(share)), now, limit };
     });

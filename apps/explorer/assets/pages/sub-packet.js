@@ -506,7 +506,9 @@ page("sub-packet", {
       element("summary", {}, "Show the closed form"),
       ids.formPanel,
     );
-    const panels = spec.answers ? [ids.sender, panel("packets", "Packets at this point", ...simulator(values))] : [];
+    const panels = spec.answers
+      ? [ids.sender, panel("packets", "Packets at this point", ...simulator(values))]
+      : [ids.sender];
     panels.push(
       panel("holds", "Where the chain holds", ids.holds),
       panel("closed-form", "The stationary law in closed form", ids.form),
