@@ -51,9 +51,8 @@ export class Facts extends Curves {
         ),
       ),
     );
-    this.box.replaceChildren(
-      columns.length > 3 ? element("div", { class: "scroll wide", tabindex: "0" }, table) : table,
-    ); // a telephone has room for three
+    this.box.replaceChildren(element("div", { class: "scroll wide", tabindex: "0" }, table));
+// a telephone has room for three
     if (this.table && this.table.open) this.fill();
   }
 
