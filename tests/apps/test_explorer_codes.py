@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from explorer_tabs import keep, numbers, opened, table_of
 from playwright.sync_api import Page
 
 from tcpdynamics.apps.explorer import shown
+from tcpdynamics.apps.explorer.page import Choice
 from tcpdynamics.apps.explorer.pages import pages
 from tcpdynamics.errors import InputError
 from tcpdynamics.quantities import only_number
@@ -107,6 +109,11 @@ def same(shown: Any, computed: Any, close: float) -> None:
 def test_the_code_of_each_picture_gives_its_numbers(
     tab: Page, server: str, slug: str, words: dict[str, Any], tmp_path: Path
 ) -> None:
+    check(tab, server, slug, words, tmp_path)
+
+
+def check(tab: Page, server: str, slug: str, words: dict[str, Any], folder: Path | None = None) -> None:
+    """Each picture's code gives the table of its CSV, row by row; in `folder`, the NetCDF has it, too."""
     page = pages()[slug]
     values = page.read({k: str(v) for k, v in words.items()})[0]
     opened(tab, f"{server}/{slug}?{urlencode(words)}")
@@ -122,8 +129,23 @@ def test_the_code_of_each_picture_gives_its_numbers(
         assert set(shown) - set(computed) <= {"unit", "meaning"} and len(shown) == len(computed)
         for column in computed:
             same(shown[column], computed[column], CORNERS.get(slug, CLOSE))
-        if not words:
-            check_netcdf(bytes(tab.evaluate(AS_NETCDF, i)), shown, tmp_path / f"{figure.name}.nc")
+        if folder and not words:
+            check_netcdf(bytes(tab.evaluate(AS_NETCDF, i)), shown, folder / f"{figure.name}.nc")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("slug", DRAWN)
+def test_the_code_gives_the_numbers_at_twenty_drawn_states(tab: Page, server: str, slug: str) -> None:
+    chance = random.Random(slug)
+    for _ in range(20):
+        words: dict[str, Any] = {}
+        for c in pages()[slug].controls:
+            if isinstance(c, Choice):
+                words[c.name] = chance.choice(c.choices)
+                continue
+            x = math.exp(chance.uniform(math.log(c.low), math.log(c.high))) if c.log else chance.uniform(c.low, c.high)
+            words[c.name] = min(max(float(round(x)) if c.step == 1 else float(f"{x:.3g}"), c.low), c.high)
+        check(tab, server, slug, words | ({"sender": "none"} if "sender" in words else {}))
 
 
 def test_all_pages_with_sliders_are_here() -> None:

@@ -88,10 +88,10 @@ def test_what_the_document_finds_is_in_the_record(result: xr.Dataset) -> None:
     assert (int(short.min()), int(short.max())) == (85, 89) and (int(long.min()), int(long.max())) == (57, 74)
     found = {name: shares.sel(sender=name, beside="cubic").values[:2].tolist() for name in others}
     assert [found[name] for name in ("aioquic", "quic-go", "ngtcp2", "quinn")] == [
-        [67, 62],
-        [61, 56],
-        [53, 65],
-        [50, 41],
+        [69, 62],
+        [62, 53],
+        [54, 65],
+        [46, 43],
     ]
     assert (abs(result.share.sel(sender="cubic", beside=["iperf3", "nginx"]) - 0.5) < 0.11).all()
 
@@ -132,7 +132,7 @@ def test_cells_are_pairs_on_links_in_linuxs_words(tmp_path: Path, monkeypatch: p
 
 @pytest.mark.slow
 @pytest.mark.parametrize("pair", [("cubic", "bbr"), ("quinn", "cubic"), ("aioquic", "quic-go"), ("ngtcp2", "nginx")])
-def test_a_run_of_now_is_the_recorded_one_or_like_the_ten(pair: tuple[str, str]) -> None:
+def test_a_run_of_now_is_the_recorded_one(pair: tuple[str, str]) -> None:
     if not installed() or not all(name in KERNEL or stacks()[name].built for name in pair):
         pytest.skip("Linux or a stack is not built")
     study = LinuxStacks(senders=("aioquic", "ngtcp2", "quic-go", "quinn", "iperf3", "nginx", *KERNEL))
@@ -142,8 +142,4 @@ def test_a_run_of_now_is_the_recorded_one_or_like_the_ten(pair: tuple[str, str])
         seed = study.roots()[0]
         measured, _ = study._run_judge(label, cell, seed)
         runs = np.array([stored(RECORD)["runs"][name] for name, _ in study.named_roots(cell)])
-        if set(pair) <= set(KERNEL):
-            assert study.packed(measured) == runs[0].tolist()
-        # How a program is started has changed since the record, and with it the random numbers that it gets.
-        spread = np.maximum(5 * runs.std(axis=0, ddof=1), 0.02 * runs.mean(axis=0) + 1e-4)
-        assert (np.abs(measured - runs.mean(axis=0)) < spread).all()
+        assert study.packed(measured) == runs[0].tolist()

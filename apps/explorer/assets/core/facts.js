@@ -52,7 +52,6 @@ export class Facts extends Curves {
       ),
     );
     this.box.replaceChildren(element("div", { class: "scroll wide", tabindex: "0" }, table));
-// a telephone has room for three
     if (this.table && this.table.open) this.fill();
   }
 
