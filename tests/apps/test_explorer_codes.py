@@ -18,6 +18,7 @@ from explorer_tabs import keep, numbers, opened, table_of
 from playwright.sync_api import Page
 
 from tcpdynamics.apps.explorer import shown
+from tcpdynamics.apps.explorer.lotka_volterra_motion import BOUNDED
 from tcpdynamics.apps.explorer.page import Choice
 from tcpdynamics.apps.explorer.pages import pages
 from tcpdynamics.errors import InputError
@@ -118,9 +119,9 @@ def check(tab: Page, server: str, slug: str, words: dict[str, Any], folder: Path
     values = page.read({k: str(v) for k, v in words.items()})[0]
     opened(tab, f"{server}/{slug}?{urlencode(words)}")
     tab.wait_for_function("() => !document.querySelector('.picture.old')")
-    if "sender" in words:
+    if words.get("sender", "none") != "none":
         tab.get_by_text("states of the simulator").wait_for()
-    if slug == "lotka-volterra" and words.get("ratio", 1) != 1 and words.get("reading") != "windows":
+    if slug == "lotka-volterra" and words.get("ratio", 1) != 1 and words.get("reading", "delayed") in BOUNDED:
         tab.get_by_text("by exact roots, these access links").wait_for()
     for i, (figure, text) in enumerate(zip(page.figures, tab.evaluate(SAVED), strict=True)):
         shown = pd.read_csv(io.StringIO(text))
