@@ -1,8 +1,8 @@
 """The pages' ES modules as one classic script: browsers refuse to load modules from a file's address.
 
 A module has its imports on top, one a line, by name (`import { a, b } from "./x.js";`), and exports what it declares
-(`export const`, `function`, `async function`, `class`). Each becomes a function that is called once, in the order in which they need each
-other.
+(`export const`, `function`, `async function`, `class`). Each becomes a function that is called once, in the order in
+which they need each other.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def needs(module: str) -> list[str]:
 
     Examples
     --------
-    >>> needs("core/numbers.js")
+    >>> needs("core/ticks.js")
     []
     """
     folder = (ASSETS / module).parent
