@@ -1,7 +1,7 @@
 // @ts-check
 // Figures in Plotly's JSON as SVG, without Plotly: lines, points, bars, areas, heat maps, tables, panels, legends.
 // `figureSvg` is a pure function: its text stands alone, as a file too. `showFigure` keeps it in a box of a page.
-import { escaped, letters, linesOf, paint, paper, plain } from "./marks.js";
+import { dashes, escaped, letters, linesOf, paint, paper, plain, round } from "./marks.js";
 import { axisOf, entriesOf, listed, panelsOf, scalesOf, stack, tracesOf } from "./traces.js";
 import { aim, directly, endLabels, placed } from "./places.js";
 import { legendOf, noteOf, panelOf, tableOf } from "./panels.js";
@@ -63,7 +63,10 @@ export function drawing(figure, { width = 720, height, dark = false, title } = {
     parts.push(panelOf(panel, scales, { layout, look, dark, spots }));
   }
   for (const one of labels || []) {
-    parts.push(letters(one.x, one.y + 4, one.lines, { fill: paint(one.colour, dark), halo: look.paper }));
+    // In ink, which is read on paper; a piece of the line before it says whose it is.
+    const stroke = `stroke="${paint(one.colour, dark)}" stroke-width="${one.weight}"${dashes(one.dash, one.weight)}`;
+    parts.push(`<path d="M${round(one.x)} ${round(one.y)}h14" fill="none" ${stroke}/>`);
+    parts.push(letters(one.x + 18, one.y + 4, one.lines));
   }
   parts.push(...notes.map((note) => noteOf(note, grid, scales, look, dark)));
   return whole({ body: parts.join("\n"), height: grid.height }, width, look, label, spots);
