@@ -42,17 +42,25 @@ def opened(page: Page, address: str) -> None:
     page.wait_for_function(
         "() => document.querySelector('.picture svg, .picture canvas') && !document.querySelector('main.old')"
     )
+    page.evaluate("() => document.querySelectorAll('details.more').forEach((more) => { more.open = true; })")
 
 
 def numbers(page: Page, picture: int = 0) -> list[list[str]]:
     """The table behind a picture."""
-    details = page.locator(".figure > details:not(.code)").nth(picture)
+    details = page.locator(".figure > details.table").nth(picture)
     if details.get_attribute("open") is None:
         details.locator("summary").click()
     page.wait_for_function(
-        "(i) => document.querySelectorAll('.figure > details:not(.code)')[i].querySelector('td')", arg=picture
+        "(i) => document.querySelectorAll('.figure > details.table')[i].querySelector('td')", arg=picture
     )
     return details.evaluate("(d) => [...d.querySelectorAll('tr')].map((r) => [...r.cells].map((c) => c.textContent))")
+
+
+def keep(page: Page, figure: str, word: str) -> None:
+    """Choose a word of a picture's menu "Save"; `figure` is a selector."""
+    picture = page.locator(figure)
+    picture.locator(".menu > summary").click()
+    picture.get_by_role("button", name=word, exact=True).click()
 
 
 def move(page: Page, name: str, value: float) -> None:

@@ -73,7 +73,10 @@ _register()
 
 
 #: What a plain installation lacks -> the extra that brings it.
-_EXTRAS = {"dash": "explorer", "waitress": "explorer", "kaleido": "export", "dask": "dask", "distributed": "dask"}
+_EXTRAS = {
+    "anywidget": "notebook", "dash": "explorer", "dask": "dask", "distributed": "dask", "flask_compress": "explorer",
+    "kaleido": "export", "waitress": "explorer",
+}  # fmt: skip
 
 
 def main() -> NoReturn:

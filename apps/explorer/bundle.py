@@ -8,10 +8,13 @@ which they need each other.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
 ASSETS = Path(__file__).parent / "assets"
+#: It needs every module that all pages have.
+CORE = "core/main.js"
 _IMPORT = re.compile(r'^import \{ ([\w, ]+) \} from "(\.{1,2}/[\w./-]+\.js)";$', re.M)
 _EXPORT = re.compile(r"^export (?=(?:const|let|class|(?:async )?function\*?) (\w+))", re.M)
 
@@ -21,7 +24,7 @@ def needs(module: str) -> list[str]:
 
     Examples
     --------
-    >>> needs("core/ticks.js")
+    >>> needs("core/numbers.js")
     []
     """
     folder = (ASSETS / module).parent
@@ -42,12 +45,37 @@ def bundle(*modules: str) -> str:
     ValueError
         Two modules need each other.
     """
+    return _script(_order(modules))
+
+
+def core_script() -> str:
+    """The library that draws curves, and every module that all pages have."""
+    return (ASSETS / "vendor" / "uPlot.iife.min.js").read_text(encoding="utf-8") + "\n" + _script(_order([CORE]))
+
+
+def page_script(*slugs: str) -> str:
+    """The modules of pages that `core_script` lacks; comes after it."""
+    core = _order([CORE])
+    return _script([module for module in _order(f"pages/{slug}.js" for slug in slugs) if module not in core])
+
+
+def style_sheet() -> str:
+    """The style of all pages."""
+    names = ("vendor/uPlot.min.css", "look.css", "style.css")
+    return "\n".join((ASSETS / name).read_text(encoding="utf-8") for name in names)
+
+
+def _script(modules: list[str]) -> str:
+    return '"use strict";\n' + "".join(_wrapped(module) for module in modules)
+
+
+def _order(modules: Iterable[str]) -> list[str]:
     order: list[str] = []
-    _visit(list(modules), order, [])
-    return '"use strict";\n{\n' + "".join(_wrapped(module) for module in order) + "}\n"
+    _visit(modules, order, [])
+    return order
 
 
-def _visit(modules: list[str], order: list[str], path: list[str]) -> None:
+def _visit(modules: Iterable[str], order: list[str], path: list[str]) -> None:
     for module in modules:
         if module in path:
             raise ValueError(f"modules need each other: {' -> '.join([*path, module])}")

@@ -2,40 +2,21 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import shutil
 import tempfile
-from html import escape
+from base64 import b64encode
 from pathlib import Path
-from typing import Any
 
+from .bundle import ASSETS, core_script, page_script, style_sheet
 from .page import Page
 from .pages import pages
-from .server import ASSETS, TITLE, contents
+from .shell import Places, document, first_page, mounted
 
-_PAGE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<link rel="stylesheet" href="assets/vendor/uPlot.min.css">
-<link rel="stylesheet" href="assets/look.css">
-<link rel="stylesheet" href="assets/style.css">
-</head>
-<body>
-<header><nav><a class="brand" href="index.html"><strong>{brand}</strong></a>{links}</nav></header>
-<main id="page"></main>
-<script src="assets/vendor/uPlot.iife.min.js"></script>
-<script src="assets/colours.js"></script>
-<script src="assets/motion.js"></script>
-<script src="assets/netcdf.js"></script>
-<script src="assets/explorer.js"></script>
-<script src="assets/guess.js"></script>
-{scripts}
-</body>
-</html>
-"""
+#: Characters of what a page knows, from which on it is packed.
+LARGE = 200_000
+PLACES = Places("assets/style.css", "assets/core.js", "assets/{}.js", "{}.html", "index.html")
 
 
 def export(folder: Path, whole: bool = False) -> list[Path]:
@@ -77,45 +58,48 @@ def export(folder: Path, whole: bool = False) -> list[Path]:
 
 def _fill(folder: Path, whole: bool) -> list[str]:
     """Write a site into a new folder; the names of the pages' files."""
-    shutil.copytree(ASSETS, folder / "assets", ignore=shutil.ignore_patterns("*.py", "__pycache__"))
-    from plotly.offline import get_plotlyjs
-
-    (folder / "assets" / "vendor" / "plotly.min.js").write_text(get_plotlyjs(), encoding="utf-8")
+    assets = folder / "assets"
+    assets.mkdir(parents=True)
+    (assets / "core.js").write_text(core_script(), encoding="utf-8")
+    (assets / "style.css").write_text(style_sheet(), encoding="utf-8")
+    shutil.copy(ASSETS / "vendor" / "uPlot.LICENSE", assets)
     listed = [page for page in pages().values() if page.exported]
     files = [_write(folder, page, listed, whole) for page in listed]
-    script = f'explorer.contents(document.getElementById("page"), {_plain(contents(listed, "{}.html"))});'
-    first = _PAGE.format(title=escape(TITLE), brand=TITLE, links=_links(listed), scripts=f"<script>{script}</script>")
+    first = document(PLACES, listed, first_page(listed, PLACES.pages))
     (folder / "index.html").write_text(first, encoding="utf-8")
     return files
 
 
 def _write(folder: Path, page: Page, listed: list[Page], whole: bool) -> str:
-    scripts = folder / "functions" / page.slug
-    scripts.mkdir(parents=True)
-    for printed in page.printed:
-        for values in page.shapes(printed):
-            (scripts / f"{printed.key(values)}.js").write_text(printed.script(page.slug, values), encoding="utf-8")
-    spec = page.spec(whole) | {"functions": "functions/", "plotly": "assets/vendor/plotly.min.js"}
-    script_tags = (
-        f'<script src="assets/pages/{page.slug}.js"></script>\n'
-        f'<script>explorer.mount(document.getElementById("page"), {_plain(spec)});</script>'
-    )
-    title = escape(f"{page.title} - {TITLE}")
+    """A page; its script with the functions of a fresh page, and the functions of all shapes packed into one file."""
+    spec, shaped = page.spec(whole), any(printed.shape for printed in page.printed)
+    if shaped:
+        spec["packed"] = f"assets/{page.script or page.slug}-functions.js"
+    if not page.script:
+        _write_scripts(folder, page, spec.get("packed", ""))
+    facts = json.dumps(spec.get("facts", {}))
+    if len(facts) > LARGE:
+        spec["packedFacts"] = f"assets/{page.slug}-facts.js"
+        del spec["facts"]
+        _pack(folder / spec["packedFacts"], f"{page.slug} facts", facts)
     file = folder / f"{page.slug}.html"
-    file.write_text(
-        _PAGE.format(title=title, brand=TITLE, links=_links(listed, page), scripts=script_tags), encoding="utf-8"
-    )
+    file.write_text(document(PLACES, listed, mounted(spec), page), encoding="utf-8")
     return file.name
 
 
-def _plain(value: Any) -> str:
-    """JSON within a script."""
-    return json.dumps(value).replace("<", "\\u003c")
+def _write_scripts(folder: Path, page: Page, packed: str) -> None:
+    """A page's own script, and the functions of all its shapes in a file beside it."""
+    start, scripts = page.start(), {}
+    for printed in page.printed:
+        for values in page.shapes(printed):
+            scripts[printed.key(values)] = printed.script(page.slug, values)
+    fresh = [scripts[printed.key(start)] for printed in page.printed]
+    (folder / "assets" / f"{page.slug}.js").write_text("".join([page_script(page.slug), *fresh]), encoding="utf-8")
+    if packed:
+        _pack(folder / packed, page.slug, "".join(scripts.values()))
 
 
-def _links(listed: list[Page], page: Page | None = None) -> str:
-    """The menu, with the page that is open marked."""
-    current = ' aria-current="page"'
-    return "".join(
-        f'<a href="{other.slug}.html"{current if other is page else ""}>{escape(other.title)}</a>' for other in listed
-    )
+def _pack(file: Path, name: str, text: str) -> None:
+    """A text in a script that `unpacked` reads: files opened from disk cannot fetch."""
+    packed = b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode()
+    file.write_text(f'explorer.packs["{name}"]="{packed}";\n', encoding="utf-8")

@@ -1,7 +1,8 @@
 """Long work of a page, in a process of its own: it says how far it is, can be cancelled, and ends with its tab.
 
 A page lists its kinds of jobs (`Page.jobs`). A browser starts one by the kind's name and checked words, asks again and
-again how far it is, and fetches what came out; `job_routes.py` has the addresses, `assets/jobs.js` the browser's part.
+again how far it is, and fetches what came out; `job_routes.py` has the addresses, `assets/core/jobs.js` the browser's
+part.
 """
 
 from __future__ import annotations
@@ -190,6 +191,13 @@ class Jobs:
             if job is not None:
                 self._finish(job, "ended", why)
             return job is not None
+
+    def summary(self) -> str:
+        """How many jobs run and wait; empty without any."""
+        with self._turn:
+            states = [job.state for job in self._jobs.values()]
+        running, waiting = states.count("running"), states.count("waiting")
+        return f"runs in progress: {running}, waiting: {waiting}" if running + waiting else ""
 
     def tidy_up(self) -> None:
         """End what nobody asks about or what takes too long, and forget what ended long ago."""

@@ -1,7 +1,7 @@
 """What a page of the explorer is: a question, controls, pictures, and the code that gives the same numbers.
 
 Controls take symbol, unit, meaning and domain from the models' own fields. What moves with a slider is computed in the
-page, by functions that the library printed (`solvers.programs.javascript`); `assets/explorer.js` draws it.
+page, by functions that the library printed (`solvers.programs.javascript`); `assets/core/bench.js` draws it.
 """
 
 from __future__ import annotations
@@ -24,6 +24,10 @@ from .jobs import JobKind
 
 #: Control -> number, or the word of a choice.
 Values = Mapping[str, Any]
+#: Words of an address that the script alone reads: hidden answers, an article's step, an embedded figure.
+OTHERS = {"guess", "step", "figure", "embed"}
+#: Controls that stand above "More".
+MAIN = 4
 
 
 def word(value: Any) -> str:
@@ -71,12 +75,20 @@ class Control:
         InputError
             No number, outside [low, high], or no whole number where it must be one.
         """
-        value = only_number(f"`{self.name}`", text, self.unit)
+        name, got = f"`{self.name}`", f"got {text[:40]!r}"
+        try:
+            value = only_number(name, text, self.unit)
+        except InputError:
+            raise DomainError(f"{name} must be a number in {self.range()}, {got}") from None
         if not self.low <= value <= self.high:
-            raise DomainError(f"`{self.name}` must lie in [{self.low:g}, {self.high:g}] on this page, got {value:g}")
+            raise DomainError(f"{name} must lie in {self.range()} on this page, {got}")
         if self.step == 1 and value != math.floor(value):
-            raise DomainError(f"`{self.name}` must be a whole number, got {value:g}")
+            raise DomainError(f"{name} must be a whole number in {self.range()}, {got}")
         return value
+
+    def range(self) -> str:
+        """Its ends and their unit, as messages have them."""
+        return f"[{self.low:g}, {self.high:g}]{f' {self.unit}' if self.unit not in ('', '1') else ''}"
 
     def values(self) -> tuple[float, ...]:
         """All whole numbers of the slider."""
@@ -162,6 +174,10 @@ class Choice:
         return self.choices
 
 
+def _range(c: Control | Choice) -> dict[str, str]:
+    return {"range": c.range(), "shown": word(c.start)} if isinstance(c, Control) else {}
+
+
 @dataclass(frozen=True)
 class Printed:
     """A function that the library prints for the page.
@@ -175,7 +191,7 @@ class Printed:
     make : callable
         Values of the shape -> (program, names of its inputs in order, what the script must know beside it).
     lazy : bool
-        Whether the page's script asks for it, by `explorer.load`, instead of waiting for it before it draws.
+        Whether the page's script asks for it, by `load`, instead of waiting for it before it draws.
     """
 
     name: str
@@ -250,6 +266,22 @@ class Figure:
 
 
 @dataclass(frozen=True)
+class Preset:
+    """Values that a reader may start from.
+
+    Attributes
+    ----------
+    name : str
+        What they are, as "the paper's Fig. 9".
+    values : mapping
+        Control -> value; the others keep those of a fresh page.
+    """
+
+    name: str
+    values: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
 class Page:
     """One page; `apps/explorer/pages/` has a file for each.
 
@@ -265,7 +297,7 @@ class Page:
     notes : tuple of str
         Sentences below the pictures: what the models mean and where they hold.
     answers : mapping of a name to a callable
-        (Values, what the reader typed) -> JSON: what the page's script asks the server for, by `explorer.ask`. The
+        (Values, what the reader typed) -> JSON: what the page's script asks the server for, by `ask`. The
         work of one answer is bounded by the controls; what is typed is checked like any input. Exported pages have
         none.
     exported : bool
@@ -273,7 +305,17 @@ class Page:
     facts : callable, optional
         What the script of a page of its own shape must know, as JSON; with True, also what it could ask a server for.
     jobs : tuple of JobKind
-        What it may have done in the background; its script starts one with `explorer.jobs.start`.
+        What it may have done in the background; its script starts one with `startJob`.
+    main : tuple of str
+        Controls that stand above "More", at most four; without any, the first four.
+    presets : tuple of Preset
+        Values to start from.
+    script : str
+        The page whose script and printed functions this one takes; its own where it is empty.
+    article : bool
+        Whether it is an article: steps of text that move the pictures of another page.
+    menu : bool
+        Whether the menu lists it; the first page lists all.
 
     Notes
     -----
@@ -293,6 +335,11 @@ class Page:
     exported: bool = True
     facts: Callable[[bool], dict[str, Any]] | None = None
     jobs: tuple[JobKind, ...] = ()
+    main: tuple[str, ...] = ()
+    presets: tuple[Preset, ...] = ()
+    script: str = ""
+    article: bool = False
+    menu: bool = False
 
     def start(self) -> dict[str, Any]:
         """Values of the controls on a fresh page."""
@@ -310,9 +357,9 @@ class Page:
                     values[c.name] = c.read(words[c.name])
                 except InputError as error:
                     complaints.append(f"{error}; {word(c.start)} is shown" if shows else str(error))
-        unknown = sorted(set(words) - set(values) - {"guess"})  # the switch that hides answers, known to the script
+        unknown = sorted(set(words) - set(values) - OTHERS)
         if unknown:
-            complaints.append(f"this page has no {unknown[0][:40]!r}; it has {', '.join(values)}")
+            complaints.append(f"this page has no {unknown[0][:40]!r}")
         return values, complaints
 
     def shapes(self, printed: Printed) -> Iterator[dict[str, Any]]:
@@ -325,9 +372,13 @@ class Page:
         """What the script must know of the page, as JSON; `whole` as of `facts`."""
         return {
             "slug": self.slug,
+            "script": self.script or self.slug,
+            "article": self.article,
             "title": self.title,
             "question": self.question,
-            "controls": [asdict(c) | {"start": c.start} for c in self.controls],
+            "controls": [asdict(c) | {"start": c.start} | _range(c) for c in self.controls],
+            "main": list(self.main or [c.name for c in self.controls][:MAIN]),
+            "presets": [asdict(preset) for preset in self.presets],
             "figures": [f.spec() for f in self.figures],
             "printed": [{"name": p.name, "shape": list(p.shape), "lazy": p.lazy} for p in self.printed],
             "notes": list(self.notes),

@@ -9,7 +9,6 @@ import socket
 import tempfile
 from collections.abc import Callable
 from functools import lru_cache
-from html import escape
 from pathlib import Path
 from threading import BoundedSemaphore
 from typing import Any
@@ -18,11 +17,12 @@ from urllib.parse import parse_qsl, urlsplit
 from tcpdynamics.errors import InputError, shown
 
 from . import claims
+from .bundle import ASSETS, core_script, page_script, style_sheet
 from .job_routes import add_job_routes
 from .page import Page
 from .pages import pages
+from .shell import TITLE, Places, document, first_page, mounted, plain, version
 
-ASSETS = Path(__file__).parent / "assets"
 #: Longest address that is read.
 MAX_ADDRESS = 4096
 #: Words of an address that are read.
@@ -33,9 +33,14 @@ ANSWERS_AT_ONCE = 2
 OWN = ("/answers/", "/code/", "/netcdf/", "/claims/")
 #: Bytes of a request's body that are taken in at all.
 MAX_BODY = 1_000_000
+#: Functions that one request asks for.
+MAX_FUNCTIONS = 10
+#: [ms] How often a page asks how many runs there are.
+RUNS_EVERY = 10_000
 #: What a reader may type beside the controls.
 MAX_TYPED = 200
-TITLE = "tcpdynamics explorer"
+#: [s] A file whose address names its content stays in a browser.
+FOR_EVER = 31_536_000
 
 
 def words_of(search: str) -> dict[str, str]:
@@ -70,9 +75,24 @@ def spec_of(page: Page, search: str = "") -> dict[str, Any]:
     return page.spec() | places | {"values": values, "complaints": complaints}
 
 
-def contents(listed: list[Page], address: str) -> list[dict[str, str]]:
-    """What the first page lists: title, question and address of each page; `address` has braces for the slug."""
-    return [{"title": p.title, "question": p.question, "address": address.format(p.slug)} for p in listed]
+def places() -> Places:
+    """Where a served document finds what it loads."""
+    folder = f"/site/{version()}"
+    return Places(f"{folder}/style.css", f"{folder}/core.js", f"{folder}/{{}}.js", "/{}", "/")
+
+
+def page_of(path: str, search: str, end: str = "") -> str:
+    """The document at a path; `end` stands below the page."""
+    listed, slug = pages(), path.strip("/")
+    if not slug:
+        return document(places(), listed.values(), first_page(listed.values(), "/{}"), end=end)
+    if slug not in listed:
+        said = f'document.getElementById("page").textContent = {plain(missing(slug))};'
+        return document(places(), listed.values(), said, end=end)
+    page, spec = listed[slug], spec_of(listed[slug], search)
+    keys = "+".join(printed.key(spec["values"]) for printed in page.printed if not printed.lazy)
+    scripts = [f"/functions/{page.script or slug}/{keys}.js"] if keys else []
+    return document(places(), listed.values(), mounted(spec), page, scripts, end)
 
 
 def missing(slug: str) -> str:
@@ -120,38 +140,30 @@ def make_app(local_only: bool = True) -> Any:
         Whether requests by any name but this machine's own are refused: a page of another site cannot ask by a name
         that it makes point here.
     """
-    from dash import ClientsideFunction, Dash, Input, Output, dcc, html
+    from dash import Dash, Input, Output, dcc, html
+    from flask import request
 
-    app = Dash(__name__, assets_folder=str(ASSETS), title=TITLE, update_title="", serve_locally=True)
-    app.index_string = app.index_string.replace("<html>", '<html lang="en">')
-    listed = pages()
-    links = [html.A(p.title, href=f"/{p.slug}", id=f"to-{p.slug}") for p in listed.values()]
-    brand = html.A(html.Strong(TITLE), href="/", className="brand")
-    app.layout = html.Div(
-        [
-            dcc.Location(id="address", refresh=False),
-            dcc.Store(id="spec"),
-            dcc.Store(id="mounted"),
-            html.Header(html.Nav([brand, *links])),
-            html.Main(id="page"),
-        ],
-        lang="en",
-    )
+    class Explorer(Dash):  # type: ignore[misc]
+        """Its documents are those that open from disk, too; Dash's own scripts come after the first picture."""
 
-    @app.callback(Output("spec", "data"), Input("address", "pathname"), Input("address", "search"))  # type: ignore[untyped-decorator]
-    def open_page(pathname: str | None, search: str | None) -> dict[str, Any]:
-        slug = (pathname or "/").strip("/")
-        if not slug:
-            return {"contents": contents(list(listed.values()), "/{}")}
-        if slug not in listed:
-            return {"missing": missing(slug)}
-        return spec_of(listed[slug], search or "")
+        def interpolate_index(self, **parts: Any) -> str:
+            late = f'<template id="dash">{parts["config"]}{parts["scripts"]}{parts["renderer"]}</template>'
+            return page_of(request.path, request.query_string.decode("utf-8", "replace"), parts["app_entry"] + late)
 
-    app.clientside_callback(ClientsideFunction("explorer", "open"), Output("mounted", "data"), Input("spec", "data"))
+    app = Explorer(
+        __name__, assets_folder=str(ASSETS), assets_ignore=".*", title=TITLE, update_title="", serve_locally=True,
+        compress=True,
+    )  # fmt: skip
+    app.layout = html.Footer([dcc.Interval(id="tick", interval=RUNS_EVERY), html.Span(id="runs", role="status")])
+
+    @app.callback(Output("runs", "children"), Input("tick", "n_intervals"))  # type: ignore[untyped-decorator]
+    def runs(_: int | None) -> str:
+        return app.server.extensions["jobs"].summary()  # type: ignore[no-any-return]
+
     _guard(app.server, local_only)
     _routes(app.server)
     claims.add_routes(app.server)
-    kinds = {kind.name: kind for page in listed.values() for kind in page.jobs}
+    kinds = {kind.name: kind for page in pages().values() for kind in page.jobs}
     app.server.extensions["jobs"] = add_job_routes(app.server, kinds)
     return app
 
@@ -174,7 +186,6 @@ def _guard(server: Any, local_only: bool) -> None:
         slug = request.path.strip("/")
         if request.endpoint == "/<path:path>" and answer.status_code == 200 and slug not in pages():
             answer.status_code = 404
-            answer.set_data(answer.get_data(as_text=True).replace("Loading...", escape(missing(slug))))
         return answer
 
     @server.errorhandler(Exception)  # type: ignore[untyped-decorator]
@@ -197,16 +208,31 @@ def _routes(server: Any) -> None:
     def refuse(code: int, said: str) -> Any:
         abort(Response(said, code, mimetype="text/plain"))
 
-    @server.get("/functions/<slug>/<key>.js")  # type: ignore[untyped-decorator]
-    def functions(slug: str, key: str) -> Response:
-        script = function_script(slug, key) if len(key) <= 80 else None
-        return Response(script, mimetype="text/javascript") if script else abort(404)
+    def kept(text: str, kind: str, seconds: int = 0) -> Response:
+        """A text that a browser keeps: for some seconds, or until it has changed."""
+        answer = Response(text, mimetype=kind)
+        answer.add_etag()
+        answer.cache_control.max_age = seconds
+        return answer.make_conditional(request)
+
+    @server.get("/site/<made>/<name>")  # type: ignore[untyped-decorator]
+    def site(made: str, name: str) -> Response:
+        own = pages().keys() & {name.removesuffix(".js")}
+        text = {"core.js": core_script, "style.css": style_sheet}.get(name) or (own and (lambda: page_script(*own)))
+        kind = "text/css" if name.endswith(".css") else "text/javascript"
+        return kept(text(), kind, FOR_EVER) if text and made == version() else abort(404)
+
+    @server.get("/functions/<slug>/<keys>.js")  # type: ignore[untyped-decorator]
+    def functions(slug: str, keys: str) -> Response:
+        listed = keys.split("+")[:MAX_FUNCTIONS]
+        texts = [function_script(slug, key) if len(key) <= 80 else None for key in listed]
+        return abort(404) if None in texts else kept("".join(map(str, texts)), "text/javascript")
 
     @server.get("/plotly.min.js")  # type: ignore[untyped-decorator]
     def plotly() -> Response:
         from plotly.offline import get_plotlyjs
 
-        return Response(get_plotlyjs(), mimetype="text/javascript")
+        return kept(get_plotlyjs(), "text/javascript", FOR_EVER)
 
     def values_here(slug: str, *but: str) -> tuple[Any, dict[str, Any]]:
         page = pages().get(slug) or abort(404)

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from explorer_tabs import numbers, opened, table_of
+from explorer_tabs import keep, numbers, opened, table_of
 from playwright.sync_api import Page
 
 from tcpdynamics.apps.explorer import shown
@@ -127,7 +127,9 @@ def test_the_code_of_each_picture_gives_its_numbers(
 
 
 def test_all_pages_with_sliders_are_here() -> None:
-    assert set(DRAWN) == {slug for slug, page in pages().items() if any(figure.code for figure in page.figures)}
+    assert set(DRAWN) == {
+        slug for slug, page in pages().items() if not page.article and any(f.code for f in page.figures)
+    }
 
 
 def test_no_code_is_a_text_in_the_package() -> None:
@@ -185,21 +187,21 @@ def test_code_is_shown_below_its_picture(tab: Page, server: str) -> None:
 
 def kept(tab: Page, name: str) -> Any:
     """The figure that would be drawn for a file."""
-    tab.evaluate("() => { window.Plotly = { downloadImage: (figure) => { window.kept = figure; } }; }")
-    tab.locator(f"[data-figure={name}]").get_by_text("SVG", exact=True).click()
+    tab.evaluate("() => { window.Plotly = { newPlot: (box, data, layout) => { window.kept = { data, layout }; } }; }")
+    keep(tab, f"[data-figure={name}]", "Open as a Plotly figure")
     tab.wait_for_function("() => window.kept")
     return tab.evaluate(
         "() => { const one = JSON.parse(JSON.stringify(window.kept)); delete window.kept; return one; }"
     )
 
 
-def test_images_have_the_words_and_the_mark_of_the_picture(tab: Page, files: Path) -> None:
-    opened(tab, (files / "sub-packet.html").as_uri() + "#loss=0.2")
+def test_images_have_the_words_and_the_mark_of_the_picture(tab: Page, server: str) -> None:
+    opened(tab, f"{server}/sub-packet?loss=0.2")
     axis = kept(tab, "lengths")["layout"]["xaxis"]
     assert axis["ticktext"] == ["1", "3", "7", "15", "31", "63", "127"] and axis["tickvals"] == [1, 2, 3, 4, 5, 6, 7]
     (mark,) = kept(tab, "goodput")["layout"]["shapes"]
     assert mark["x0"] == mark["x1"] == 0.2
-    opened(tab, (files / "fairness.html").as_uri())
+    opened(tab, f"{server}/fairness")
     assert kept(tab, "indices")["layout"]["xaxis"]["ticktext"][:3] == ["Jain", "min/max", "entropy"]
     assert kept(tab, "bounds")["layout"]["xaxis"]["ticktext"] == ["Jain's index", "4r/(1 + r)²", "1/n"]
 
@@ -207,7 +209,7 @@ def test_images_have_the_words_and_the_mark_of_the_picture(tab: Page, files: Pat
 INTERVALS = """() => {
   const box = document.createElement("div");
   document.body.append(box);
-  const figure = explorer.picture("curves", box, { title: "points" });
+  const figure = module_core_pages.picture("curves", box, { title: "points" });
   figure.show({ x: [1, 2, 3], xTitle: "x", yTitle: "y", series: [{ name: "curve", y: [1, 2, 3] },
     { name: "packets", kind: "points", y: [null, 2, null], low: [null, 1.5, null], high: [null, 2.25, null] }] });
   return [figure.rows(), figure.kept().data[1].error_y, figure.kept().data[0].error_y || null];
@@ -227,7 +229,7 @@ def test_the_image_of_the_diagram_is_the_diagram(tab: Page, files: Path) -> None
     states = tab.locator("[data-figure=diagram] svg circle").count()
     for word, start in (("PNG", b"\x89PNG"), ("SVG", b"<svg")):
         with tab.expect_download() as download:
-            tab.locator("[data-figure=diagram]").get_by_text(word, exact=True).click()
+            keep(tab, "[data-figure=diagram]", word)
         content = Path(download.value.path()).read_bytes()
         assert content.startswith(start)
     text = content.decode()
@@ -252,7 +254,8 @@ TEXTS = [
 def test_texts_are_numbers_alike_in_served_and_exported_pages(tab: Page, files: Path) -> None:
     opened(tab, (files / "fairness.html").as_uri())
     read = tab.evaluate(
-        "(texts) => texts.map((one) => explorer.number(...one)).map((x) => (Number.isFinite(x) ? x : null))", TEXTS
+        "(texts) => texts.map((one) => module_core_numbers.number(...one)).map((x) => (Number.isFinite(x) ? x : null))",
+        TEXTS,
     )
     for (text, unit), x in zip(TEXTS, read, strict=True):
         try:
@@ -268,17 +271,17 @@ def test_texts_are_numbers_alike_in_served_and_exported_pages(tab: Page, files: 
 def test_an_exported_link_reads_units(tab: Page, files: Path) -> None:
     opened(tab, (files / "fairness.html").as_uri() + "#x1=3Mbit/s&x2=1/2&x3=2kg")
     assert [tab.locator(f"#control-x{i} + input").input_value() for i in (1, 2, 3)] == ["3", "0.5", "2"]
-    assert "x3 must be" in tab.locator(".complaint").inner_text()
+    assert "`x3` must be" in tab.locator(".complaint").inner_text()
 
 
 def test_a_long_table_says_that_it_ends(tab: Page, files: Path) -> None:
     opened(tab, (files / "fluid-tcp.html").as_uri())
     assert len(numbers(tab, 0)) == 401
-    note = tab.locator("[data-figure=window] details .note")
+    note = tab.locator("[data-figure=window] details.table .note")
     assert note.inner_text() == "The first 400 of 601 rows; the CSV has all."
     opened(tab, (files / "fairness.html").as_uri())
     numbers(tab, 0)
-    assert tab.locator("[data-figure=flows] details .note").inner_text() == ""
+    assert tab.locator("[data-figure=flows] details.table .note").inner_text() == ""
 
 
 def test_an_exported_page_says_what_it_lacks(tab: Page, files: Path) -> None:

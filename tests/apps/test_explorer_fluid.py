@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 import numpy as np
 import pytest
-from explorer_tabs import numbers, opened
+from explorer_tabs import keep, numbers, opened
 from playwright.sync_api import Page
 
 from tcpdynamics.apps.explorer.fluid_boundary import FIELDS, MODELS, critical_fill, critical_phase
@@ -97,7 +97,7 @@ def test_motions_that_meet_the_end_of_the_buffer_are_the_librarys(tab: Page, fil
         opened(tab, (files / "fluid-tcp.html").as_uri() + f"#{urlencode(words)}")
         for picture, state in ((0, "W"), (1, "q")):
             with tab.expect_download() as download:
-                tab.locator(".figure").nth(picture).get_by_text("CSV", exact=True).click()
+                keep(tab, f".figure >> nth={picture}", "CSV")
             rows = list(csv.reader(download.value.path().read_text().splitlines()))
             shown, library = np.array([float(row[1]) for row in rows[1:]]), motion[state].values
             assert np.isfinite(shown).all() and library.max() > 1

@@ -24,8 +24,8 @@ def pointed(page: Page, name: str, share: float) -> None:
 
 def marked(page: Page, name: str) -> float:
     """The value of x that a picture of curves shows below itself, NaN without one."""
-    text = page.locator(f"[data-figure={name}] .u-legend .u-value").first.inner_text()
-    return float(text) if text.strip("- ") else float("nan")
+    text = page.locator(f"[data-figure={name}] .legend .at").inner_text()
+    return float(text.removeprefix("at ")) if text else float("nan")
 
 
 def spots(page: Page, name: str) -> list[tuple[float, float]]:
@@ -40,7 +40,7 @@ def spots(page: Page, name: str) -> list[tuple[float, float]]:
 def test_a_time_is_marked_in_the_other_curves(tab: Page, files: Path, slug: str) -> None:
     opened(tab, (files / f"{slug}.html").as_uri())
     pointed(tab, POINTED[slug], 0.5)
-    tab.wait_for_function("() => document.querySelector('[data-figure=window] .u-value').textContent.trim(\"- \")")
+    tab.wait_for_function("() => document.querySelector('[data-figure=window] .legend .at').textContent")
     half = marked(tab, "window")
     assert half == marked(tab, "queue") > 0
     pointed(tab, POINTED[slug], 0.25)
@@ -63,7 +63,7 @@ def test_a_time_is_marked_in_the_plane_where_the_motion_is(tab: Page, files: Pat
     ((later, _),) = spots(tab, "plane")
     assert later > x
     time = marked(tab, "window")
-    svg = tab.locator("[data-figure=plane] svg")
+    svg = tab.locator("[data-figure=plane] .picture > svg")
     svg.scroll_into_view_if_needed()
     place = svg.evaluate(
         "(svg, at) => { const p = new DOMPoint(...at).matrixTransform(svg.getScreenCTM()); return [p.x, p.y]; }",

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 import numpy as np
 import pytest
-from explorer_tabs import move, numbers, opened, table_of
+from explorer_tabs import keep, move, numbers, opened, table_of
 from playwright.sync_api import Page
 
 from tcpdynamics.apps.explorer.pages.p2_lotka_volterra import DELAYED, LINKED, PAGE, READINGS, dataset, exact_boundary
@@ -34,7 +34,7 @@ def model(values: dict[str, Any], **changes: Any) -> Any:
 def saved(tab: Page, picture: int) -> list[list[str]]:
     """All rows behind a picture."""
     with tab.expect_download() as download:
-        tab.locator(".figure").nth(picture).get_by_text("CSV", exact=True).click()
+        keep(tab, f".figure >> nth={picture}", "CSV")
     return list(csv.reader(download.value.path().read_text().splitlines()))
 
 

@@ -11,13 +11,15 @@ import pytest
 from browser import computed, number
 from examples import MODELS, example, views
 
-from tcpdynamics.apps.explorer.server import ASSETS
+from tcpdynamics.apps.explorer.bundle import bundle
 from tcpdynamics.solvers import trajectory
 from tcpdynamics.solvers.equations import System, compile_system
 from tcpdynamics.solvers.problems import DDE, ODE
 from tcpdynamics.solvers.programs.javascript import PRELUDE, javascript
 
 COUNT = 21
+#: The module, and what it exports as names.
+MOTION = bundle("core/motion.js") + "const { trajectory, orbit, swing, spectralRadius } = module_core_motion;\n"
 
 
 def moving() -> dict[str, System]:
@@ -65,7 +67,7 @@ def motions(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[System,
         name: np.linspace(0, 20 * max(s.lag_values().ravel()) if s.delayed else 10.0, COUNT).tolist()
         for name, s in systems.items()
     }
-    script = [PRELUDE, (ASSETS / "motion.js").read_text(), "answer = {};"]
+    script = [PRELUDE, MOTION, "answer = {};"]
     script += [script_of(name, system, times[name]) for name, system in systems.items()]
     answers = computed("\n".join(script), Path(tmp_path_factory.mktemp("motion")))
     return {name: (system, times[name], answers[name]) for name, system in systems.items()}
@@ -87,7 +89,7 @@ def test_motions_in_the_page_are_within_a_millionth(motions: dict[str, tuple[Sys
 
 
 def test_a_motion_that_runs_away_says_so(tmp_path: Path) -> None:
-    script = (ASSETS / "motion.js").read_text()
+    script = MOTION
     answer = computed(
         f"{script}\nanswer = trajectory((t, s, past, out) => {{ out[0] = s[0] * s[0]; }}, [1], [0, 0.5, 2]);", tmp_path
     )
@@ -96,7 +98,7 @@ def test_a_motion_that_runs_away_says_so(tmp_path: Path) -> None:
 
 
 def test_a_motion_without_a_direction_says_so(tmp_path: Path) -> None:
-    script = (ASSETS / "motion.js").read_text()
+    script = MOTION
     answer = computed(
         f"{script}\nanswer = trajectory((t, s, past, out) => {{ out[0] = s[0] > 1 ? -1 : 1; }}, [0], [0, 0.5, 2]);",
         tmp_path,
@@ -107,7 +109,7 @@ def test_a_motion_without_a_direction_says_so(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("lag", [0.001, 0.05, 0.3])
 def test_steps_longer_than_the_delay_keep_their_digits(tmp_path: Path, lag: float) -> None:
-    script = (ASSETS / "motion.js").read_text()
+    script = MOTION
     tail = f"{{ lags: [{{ lag: {lag}, of: (t, s) => s[0] }}], history: (t) => [Math.cos(t)], maxSteps: 2000 }}"
     slope = f"(t, s, past, out) => {{ out[0] = -Math.sin(t) - past[0] + Math.cos(t - {lag}); }}"
     answer = computed(f"{script}\nanswer = trajectory({slope}, [1], [0, 1, 10, 50, 100], {tail});", tmp_path)

@@ -1,4 +1,4 @@
-"""The pages: each file has a `PAGE`, and is listed by itself."""
+"""The pages: each file has a `PAGE`, and is listed by itself; articles, which move their pictures, come first."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import pkgutil
 from functools import cache
 from importlib import import_module
 
+from ..article import articles, page_of
 from ..page import Page
 
 
 @cache
 def pages() -> dict[str, Page]:
-    """slug -> page, in the order of the files' names."""
+    """slug -> page: articles, then the others in the order of their files' names."""
     names = sorted(module.name for module in pkgutil.iter_modules(__path__))
     listed: list[Page] = [import_module(f"{__name__}.{name}").PAGE for name in names]
-    return {page.slug: page for page in listed}
+    by_slug = {page.slug: page for page in listed}
+    told = [page_of(article, by_slug[article.page]) for article in articles().values()]
+    return {page.slug: page for page in [*told, *listed]}

@@ -252,6 +252,7 @@ def sweep_command(values: Values) -> str:
 
 PAGE = Page(
     slug="sub-packet",
+    main=("source", "loss", "users", "base_timeout"),
     title="Sub-packet chain",
     question="What does a TCP flow do when its fair share is less than a packet per round trip?",
     controls=(

@@ -6,9 +6,10 @@ import inspect
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tcpdynamics.errors import MAX_SHOWN, ScenarioError, shown, suggestion
 from tcpdynamics.quantities import numbered
@@ -22,6 +23,9 @@ from .link import MAX_LINKS, Bottleneck, Link
 from .reading import MAX_BYTES as MAX_BYTES
 from .reading import text_of
 from .scenario import Scenario
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 _PARTS = {"bottleneck": Bottleneck, "flows": Flows, "drops": Drop, "links": Link, "record": Record}
 
@@ -157,6 +161,14 @@ def _check_depth(text: str) -> None:
             )
 
 
+@cache
+def _adapter() -> TypeAdapter[Scenario]:
+    """Checks a scenario; to make it takes thirty times as long as to use it."""
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(Scenario)
+
+
 def parse_scenario(table: Mapping[str, object]) -> Scenario:
     """Build a scenario from nested mappings with units as text, such as a TOML table.
 
@@ -182,7 +194,7 @@ def parse_scenario(table: Mapping[str, object]) -> Scenario:
     >>> parse_scenario({"duration": "10s", "warm_up": "1s", "flows": [{"rtt": "200ms"}]}).flows[0].rtt
     0.2
     """
-    from pydantic import TypeAdapter, ValidationError  # slow to import, so only here
+    from pydantic import ValidationError  # slow to import, so only here
 
     if not isinstance(table, Mapping):
         raise ScenarioError(f"a scenario must be a table, got {shown(table)}")
@@ -209,7 +221,7 @@ def parse_scenario(table: Mapping[str, object]) -> Scenario:
             raise ScenarioError("topology and links are both given; give one")
         plain["links"] = _topology(topology)
     try:
-        return TypeAdapter(Scenario).validate_python(plain)
+        return _adapter().validate_python(plain)
     except ValidationError as error:
         raise _explain(error.errors(include_url=False)[0], plain) from error
 

@@ -1,210 +1,402 @@
 // The papers' claims with what was recorded of each, at once; a figure for the row that is opened; a claim decided again,
 // or packets simulated, where somebody asks.
-"use strict";
-explorer.page("claims", (() => {
-  const { element } = explorer;
-  const TONES = { holds: "good", "holds with conditions": "fair", "does not hold": "poor" };
-  const LONGEST = 200, ANY = "all";
-  const later = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+import { coloured, onChange, stacked } from "../core/colours.js";
+import { element } from "../core/dom.js";
+import { startJob } from "../core/jobs.js";
+import { shown } from "../core/numbers.js";
+import { page } from "../core/pages.js";
+import { csv, save } from "../core/save.js";
+import { get, plotly } from "../core/server.js";
 
-  /** Words of the address; what is none of the choices is replaced by the first, with a sentence. */
-  const read = (choices, served) => {
-    const search = served ? location.search : location.hash.slice(1), said = [], state = { words: "", open: "" };
-    const words = search.length > 4096 ? new Map([["", ""]]) : new Map(new URLSearchParams(search));
-    for (const [name, list] of Object.entries(choices)) {
-      const word = words.get(name);
-      if (name !== "open") state[name] = list[0];
-      if (word !== undefined && list.includes(word)) state[name] = word;
-      else if (word !== undefined) said.push(`${name} must be one of the page's choices, got ${word.slice(0, 40)}`);
+const TONES = { holds: "good", "holds with conditions": "fair", "does not hold": "poor" };
+const LONGEST = 200,
+  ANY = "all";
+const later = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+
+/** Words of the address; what is none of the choices is replaced by the first, with a sentence. */
+const read = (choices, served) => {
+  const search = served ? location.search : location.hash.slice(1),
+    said = [],
+    state = { words: "", open: "" };
+  const words = search.length > 4096 ? new Map([["", ""]]) : new Map(new URLSearchParams(search));
+  for (const [name, list] of Object.entries(choices)) {
+    const word = words.get(name);
+    if (name !== "open") state[name] = list[0];
+    if (word !== undefined && list.includes(word)) state[name] = word;
+    else if (word !== undefined) said.push(`${name} must be one of the page's choices, got ${word.slice(0, 40)}`);
+  }
+  if (words.has("words")) state.words = words.get("words").slice(0, LONGEST);
+  const strange = [...words.keys()].find((name) => !Object.hasOwn(state, name));
+  if (strange !== undefined)
+    said.push(
+      `this page has no ${strange.slice(0, 40) || "address as long as that"}; it has ${Object.keys(state).join(", ")}`,
+    );
+  return [state, said];
+};
+
+/** A figure of the papers in the page's colours, with room for its legend below. */
+const room = ({ data }, width) =>
+  21 * Math.ceil(data.filter((t) => t.showlegend !== false && t.name).length / Math.max(1, Math.floor(width / 240)));
+const fitted = ({ data, layout }, width) => {
+  const legend = room({ data }, width),
+    [traces, whole] = coloured(data, layout);
+  for (const key of Object.keys(whole).filter((name) => /^[xy]axis/.test(name))) whole[key].automargin = true;
+  return [
+    traces,
+    {
+      ...whole,
+      height: (layout.height > 500 ? layout.height : 380) + legend,
+      width: undefined,
+      autosize: true,
+      margin: { t: layout.annotations ? 32 : 16, r: 12, l: 56, b: 56 + legend },
+      legend: { orientation: "h", yref: "container", y: 0, yanchor: "bottom" },
+    },
+  ];
+};
+/** Its panels below one another, where the page is narrow. */
+const narrowed = (picture, figure, width) => {
+  const changes = stacked(picture);
+  if (!changes) return null;
+  for (const name of ["legend.y", "legend.yanchor", "margin.t"]) delete changes[name];
+  return { ...changes, height: changes.height - 120 + room(figure, width) };
+};
+const named = (axis, name) => (axis && axis.title && axis.title.text) || name;
+/** The numbers behind a figure, with the panel of each where there are several. */
+const rows = ({ data, layout }) => {
+  const titles = layout.yaxis2 && layout.annotations ? layout.annotations.map((one) => one.text) : null;
+  const panel = (t) => titles && [titles[Number((t.yaxis || "y").slice(1) || 1) - 1] || ""];
+  return [
+    [...(titles ? ["panel"] : []), "line", named(layout.xaxis, "x"), named(layout.yaxis, "y")],
+    ...data.flatMap((t) => (t.x || []).map((x, i) => [...(panel(t) || []), t.name || "", x ?? "", t.y[i] ?? ""])),
+  ];
+};
+
+const mount = (root, spec, signal) => {
+  const served = Boolean(spec.values),
+    { facts } = spec,
+    byName = new Map(facts.rows.map((row) => [row.name, row]));
+  const figures = { ...facts.figures };
+  const [state, complaints] = read(
+    { paper: [ANY, ...Object.keys(facts.papers)], verdict: [ANY, ...facts.verdicts], open: [...byName.keys()] },
+    served,
+  );
+
+  const address = () => {
+    const words = new URLSearchParams(Object.entries(state).filter(([, word]) => word && word !== ANY)).toString();
+    if (served) history.replaceState(null, "", location.pathname + (words ? `?${words}` : ""));
+    else history.replaceState(null, "", `#${words}`);
+  };
+
+  /** A figure from the server, asked for again while it is busy with others' figures; null from disk. */
+  const ask = async (name) => {
+    for (; served; await later(1000)) {
+      const answer = await get(`/claims/figures/${name}.json`);
+      if (answer.status === 200) return answer.json();
     }
-    if (words.has("words")) state.words = words.get("words").slice(0, LONGEST);
-    const strange = [...words.keys()].find((name) => !Object.hasOwn(state, name));
-    if (strange !== undefined) said.push(`this page has no ${strange.slice(0, 40) || "address as long as that"}; it has ${Object.keys(state).join(", ")}`);
-    return [state, said];
+    return null;
   };
 
-  /** A figure of the papers in the page's colours, with room for its legend below. */
-  const room = ({ data }, width) => 21 * Math.ceil(data.filter((t) => t.showlegend !== false && t.name).length / Math.max(1, Math.floor(width / 240)));
-  const fitted = ({ data, layout }, width) => {
-    const legend = room({ data }, width), [traces, whole] = look.coloured(data, layout);
-    for (const key of Object.keys(whole).filter((name) => /^[xy]axis/.test(name))) whole[key].automargin = true;
-    return [traces, { ...whole, height: (layout.height > 500 ? layout.height : 380) + legend, width: undefined, autosize: true,
-      margin: { t: layout.annotations ? 32 : 16, r: 12, l: 56, b: 56 + legend }, legend: { orientation: "h", yref: "container", y: 0, yanchor: "bottom" } }];
+  // ---- a row -----------------------------------------------------------------------------------------------
+  const items = new Map();
+  const badge = (word) =>
+    element("span", { class: `verdict ${TONES[word] || (facts.verdicts.includes(word) ? "" : "open")}` }, word);
+  const draw = async (row, box) => {
+    if (!row.figure) return;
+    const figure = (figures[row.figure] ||= await ask(row.figure));
+    if (figure) await drawFigure(figure, row.figure, box);
   };
-  /** Its panels below one another, where the page is narrow. */
-  const narrowed = (picture, figure, width) => {
-    const changes = look.stacked(picture);
-    if (!changes) return null;
-    for (const name of ["legend.y", "legend.yanchor", "margin.t"]) delete changes[name];
-    return { ...changes, height: changes.height - 120 + room(figure, width) };
-  };
-  const named = (axis, name) => (axis && axis.title && axis.title.text) || name;
-  /** The numbers behind a figure, with the panel of each where there are several. */
-  const rows = ({ data, layout }) => {
-    const titles = layout.yaxis2 && layout.annotations ? layout.annotations.map((one) => one.text) : null;
-    const panel = (t) => titles && [titles[Number((t.yaxis || "y").slice(1) || 1) - 1] || ""];
-    return [[...(titles ? ["panel"] : []), "line", named(layout.xaxis, "x"), named(layout.yaxis, "y")],
-      ...data.flatMap((t) => (t.x || []).map((x, i) => [...(panel(t) || []), t.name || "", x ?? "", t.y[i] ?? ""]))];
-  };
-
-  const mount = (root, spec, signal) => {
-    const served = Boolean(spec.values), { facts } = spec, byName = new Map(facts.rows.map((row) => [row.name, row]));
-    const figures = { ...facts.figures };
-    const [state, complaints] = read({ paper: [ANY, ...Object.keys(facts.papers)], verdict: [ANY, ...facts.verdicts], open: [...byName.keys()] }, served);
-
-    const address = () => {
-      const words = new URLSearchParams(Object.entries(state).filter(([, word]) => word && word !== ANY)).toString();
-      if (served) history.replaceState(null, "", location.pathname + (words ? `?${words}` : ""));
-      else history.replaceState(null, "", `#${words}`);
-    };
-
-    /** A figure from the server, asked for again while it is busy with others' figures; null from disk. */
-    const ask = async (name) => {
-      for (; served; await later(1000)) {
-        const answer = await explorer.get(`/claims/figures/${name}.json`);
-        if (answer.status === 200) return answer.json();
-      }
-      return null;
-    };
-
-    // ---- a row -----------------------------------------------------------------------------------------------
-    const items = new Map();
-    const badge = (word) => element("span", { class: `verdict ${TONES[word] || (facts.verdicts.includes(word) ? "" : "open")}` }, word);
-    const draw = async (row, box) => {
-      if (!row.figure) return;
-      const figure = figures[row.figure] ||= await ask(row.figure);
-      if (figure) await drawFigure(figure, row.figure, box);
-    };
-    const drawFigure = async (figure, title, box) => {
-      const Plotly = await explorer.plotly(spec), name = title.replace(".", "-");
-      const picture = element("div", { class: "plot", role: "img", "aria-label": `Figure ${title}; its numbers are below` });
-      const image = (format) => () => Plotly.downloadImage(figure, { format, filename: name, width: 900, height: 560 });
-      const table = element("table"), numbers = element("details", { ontoggle: () => {
-        const [head, ...body] = rows(figure);
-        table.replaceChildren(element("thead", {}, element("tr", {}, ...head.map((w) => element("th", { scope: "col" }, w)))),
-          element("tbody", {}, ...body.slice(0, 400).map((r) => element("tr", {}, ...r.map((x) => element("td", {}, typeof x === "number" ? explorer.shown(x) : String(x)))))));
-      } }, element("summary", {}, "Numbers"), element("div", { class: "scroll", tabindex: "0" }, table));
-      box.replaceChildren(picture, element("p", { class: "actions" },
-        element("button", { type: "button", onclick: image("png") }, "PNG"), element("button", { type: "button", onclick: image("svg") }, "SVG"),
-        element("button", { type: "button", onclick: () => explorer.save(`${name}.csv`, explorer.csv(rows(figure)), "text/csv") }, "CSV")), numbers);
-      await Plotly.newPlot(picture, ...fitted(figure, box.clientWidth), { displayModeBar: false, responsive: true });
-      const below = box.clientWidth < 600 && narrowed(picture, figure, box.clientWidth);
-      if (below) await Plotly.relayout(picture, below);
-    };
-    /** A job with a button, progress and cancel; `ended(its)` when it is done. */
-    const background = (label, kind, name, ended) => {
-      const said = element("span", { role: "status" });
-      const cancel = element("button", { type: "button", hidden: true, onclick: () => job && job.cancel() }, "Cancel");
-      let job = null;
-      const tell = async ({ state, share, said: words }, its) => {
-        const over = !["waiting", "running"].includes(state);
-        button.disabled = !over;
-        cancel.hidden = over;
-        said.textContent = state === "done" ? "" : words || `${Math.round(100 * share)} %`;
-        if (state === "done") await ended(its);
-      };
-      const button = element("button", { type: "button", onclick: () => {
-        tell({ state: "running", share: 0, said: "working" });
-        job = explorer.jobs.start(kind, { name }, tell);
-      } }, label);
-      return element("p", { class: "actions" }, button, cancel, said);
-    };
-    const packets = (row) => {
-      const box = element("div", { class: "claim-figure" });
-      if (figures[row.packets]) drawFigure(figures[row.packets], row.packets, box);
-      return [background(`Simulate packets for ${row.packets} (a minute)`, "paper-figure", row.packets, async (its) => {
-        figures[row.packets] = await (await explorer.get(its.address("figure.json"))).json();
-        await drawFigure(figures[row.packets], row.packets, box);
-      }), box];
-    };
-    const lines = (answer) => element("dl", {}, ...Object.entries(answer.lines).flatMap(([head, text]) => [element("dt", {}, head), element("dd", {}, text)]));
-    const fill = async (row) => {
-      const { body } = items.get(row.name), box = element("div", { class: "claim-figure" }), now = element("div", { class: "claim-again" });
-      const again = served ? [background("Decide it again (quick setting)", "claim", row.name, async (its) => {
-        const answer = await (await explorer.get(its.address("answer.json"))).json();
-        now.replaceChildren(element("p", {}, element("strong", {}, `Now: ${answer.verdict}`)), lines(answer));
-      }), now] : [];
-      body.replaceChildren(row.answer ? lines(row.answer) : element("p", {}, "It was not decided yet; the command decides it."), box,
-        ...(served && row.packets ? packets(row) : []), ...again,
-        element("p", { class: "decide-again" }, row.commands.length > 1 ? "Decide it again, and draw its figure:" : "Decide it again:"), element("pre", { tabindex: "0" }, row.commands.join("\n")),
-        ...(row.scenario ? [element("details", {}, element("summary", {}, "The scenario that decides it"), element("pre", { tabindex: "0" }, row.scenario))] : []));
-      try {
-        await draw(row, box);
-      } catch (error) {
-        body.append(element("p", { class: "complaint", role: "status" }, `No figure: ${error.message}.`));
-      }
-      root.dispatchEvent(new CustomEvent("drawn"));
-    };
-    for (const row of facts.rows) {
-      const body = element("div", { class: "claim-body" });
-      const box = element("details", { class: "claim", id: row.name, ontoggle: () => {
-        if (box.open) {
-          for (const other of items.values()) if (other.box !== box) other.box.open = false;
-          state.open = row.name;
-          fill(row);
-        } else if (state.open === row.name) state.open = "";
-        address();
-      } }, element("summary", {}, badge(row.answer ? row.answer.verdict : "not decided yet"), element("span", { class: "published" }, row.published),
-        element("span", { class: "where" }, row.where)), body);
-      items.set(row.name, { body, box });
-    }
-
-    // ---- a statement: its cells are rows ----------------------------------------------------------------------
-    const statements = facts.statements.map((one) => {
-      const where = [`${facts.papers[one.paper]}; ${one.weight} ${one.kind}; ${one.cells.length} ${one.cells.length === 1 ? "cell" : "cells"}`,
-        ...(one.condition ? [one.condition] : []), ...(one.reason ? [`why: ${one.reason}`] : []), ...(one.missing ? [`not printed: ${one.missing}`] : []),
-        ...(one.sensitivity ? [`breaks: ${one.sensitivity}`] : [])];
-      const box = element("details", { class: "statement", id: `statement-${one.id}` }, element("summary", {}, badge(one.verdict),
-        element("span", { class: "published" }, one.says), element("span", { class: "where" }, where.join("; "))),
-        ...one.cells.map((name) => items.get(name).box));
-      return { one, box };
+  const drawFigure = async (figure, title, box) => {
+    const Plotly = await plotly(spec),
+      name = title.replace(".", "-");
+    const picture = element("div", {
+      class: "plot",
+      role: "img",
+      "aria-label": `Figure ${title}; its numbers are below`,
     });
-
-    // ---- filters ---------------------------------------------------------------------------------------------
-    const shown = () => facts.rows.filter((row) => (state.paper === ANY || row.paper === state.paper)
-      && (state.verdict === ANY || (row.answer && row.answer.verdict === state.verdict))
-      && state.words.toLowerCase().split(/\s+/).every((word) => text(row).includes(word)));
-    const text = (row) => [row.name, facts.papers[row.paper], row.where, row.published, ...(row.answer ? Object.values(row.answer.lines) : [])].join(" ").toLowerCase();
-    const counted = element("p", { class: "counted", role: "status" });
-    const show = () => {
-      const rows = shown(), names = new Set(rows.map((row) => row.name)), open = rows.filter((row) => !row.answer).length;
-      for (const [name, { box }] of items) box.hidden = !names.has(name);
-      for (const { one, box } of statements) {
-        box.hidden = !one.cells.some((name) => names.has(name));
-        if (state.words) box.open = !box.hidden;
-      }
-      const counts = facts.verdicts.map((v) => [rows.filter((row) => row.answer && row.answer.verdict === v).length, v]).filter(([n]) => n);
-      if (open) counts.push([open, "not decided yet"]);
-      counted.textContent = `${rows.length} of ${facts.rows.length} cells${counts.length ? `: ${counts.map(([n, v]) => `${n} ${v}`).join(", ")}` : ""}.`;
-    };
-    const filter = (name, label, choices) => {
-      const list = element("select", { id: `filter-${name}`, onchange: () => { state[name] = list.value; changed(); } },
-        ...choices.map(([value, word]) => element("option", { value, selected: value === state[name] }, word)));
-      return element("div", { class: "control" }, element("label", { for: `filter-${name}` }, label), list);
-    };
-    const words = element("input", { type: "search", id: "filter-words", maxlength: LONGEST, value: state.words, oninput: () => { state.words = words.value; changed(); } });
-    const changed = () => {
-      show();
-      address();
-    };
-    const said = element("p", { class: "complaint", role: "status" }, complaints.join(". "));
-    const list = element("div", { class: "claims" }, ...statements.map(({ box }) => box));
-    root.replaceChildren(
-      element("h1", {}, spec.title), element("p", { class: "question" }, spec.question), said,
-      element("ul", { class: "papers" }, ...Object.entries(facts.papers).map(([name, title]) => element("li", {}, element("strong", {}, title), ` ${facts.says[name]} ${facts.counts[name]}.`,
-        ...(facts.ours[name].length ? [element("ul", {}, ...facts.ours[name].map((one) => element("li", {}, `We had wrong: ${one.said} ${one.true}`)))] : [])))),
-      element("form", { class: "controls", "aria-label": "Filters", onsubmit: (event) => event.preventDefault() },
-        filter("paper", "paper", [[ANY, "all papers"], ...Object.entries(facts.papers)]),
-        filter("verdict", "verdict on the cell", [[ANY, "all verdicts"], ...facts.verdicts.map((v) => [v, v])]),
-        element("div", { class: "control" }, element("label", { for: "filter-words" }, "words"), words)),
-      counted, list, ...spec.notes.map((note) => element("p", { class: "note" }, note)));
-    show();
-    if (state.open) {
-      items.get(state.open).box.parentElement.open = true;
-      items.get(state.open).box.open = true;
-      items.get(state.open).box.scrollIntoView();
-    }
-    look.onChange(() => state.open && root.contains(list) && fill(byName.get(state.open)), signal);
+    const image = (format) => () => Plotly.downloadImage(figure, { format, filename: name, width: 900, height: 560 });
+    const table = element("table"),
+      numbers = element(
+        "details",
+        {
+          ontoggle: () => {
+            const [head, ...body] = rows(figure);
+            table.replaceChildren(
+              element("thead", {}, element("tr", {}, ...head.map((w) => element("th", { scope: "col" }, w)))),
+              element(
+                "tbody",
+                {},
+                ...body
+                  .slice(0, 400)
+                  .map((r) =>
+                    element("tr", {}, ...r.map((x) => element("td", {}, typeof x === "number" ? shown(x) : String(x)))),
+                  ),
+              ),
+            );
+          },
+        },
+        element("summary", {}, "Numbers"),
+        element("div", { class: "scroll", tabindex: "0" }, table),
+      );
+    box.replaceChildren(
+      picture,
+      element(
+        "p",
+        { class: "actions" },
+        element("button", { type: "button", onclick: image("png") }, "PNG"),
+        element("button", { type: "button", onclick: image("svg") }, "SVG"),
+        element("button", { type: "button", onclick: () => save(`${name}.csv`, csv(rows(figure)), "text/csv") }, "CSV"),
+      ),
+      numbers,
+    );
+    await Plotly.newPlot(picture, ...fitted(figure, box.clientWidth), { displayModeBar: false, responsive: true });
+    const below = box.clientWidth < 600 && narrowed(picture, figure, box.clientWidth);
+    if (below) await Plotly.relayout(picture, below);
   };
-  return { mount };
-})());
+  /** A job with a button, progress and cancel; `ended(its)` when it is done. */
+  const background = (label, kind, name, ended) => {
+    const said = element("span", { role: "status" });
+    const cancel = element("button", { type: "button", hidden: true, onclick: () => job && job.cancel() }, "Cancel");
+    let job = null;
+    const tell = async ({ state, share, said: words }, its) => {
+      const over = !["waiting", "running"].includes(state);
+      button.disabled = !over;
+      cancel.hidden = over;
+      said.textContent = state === "done" ? "" : words || `${Math.round(100 * share)} %`;
+      if (state === "done") await ended(its);
+    };
+    const button = element(
+      "button",
+      {
+        type: "button",
+        onclick: () => {
+          tell({ state: "running", share: 0, said: "working" });
+          job = startJob(kind, { name }, tell);
+        },
+      },
+      label,
+    );
+    return element("p", { class: "actions" }, button, cancel, said);
+  };
+  const packets = (row) => {
+    const box = element("div", { class: "claim-figure" });
+    if (figures[row.packets]) drawFigure(figures[row.packets], row.packets, box);
+    return [
+      background(`Simulate packets for ${row.packets} (a minute)`, "paper-figure", row.packets, async (its) => {
+        figures[row.packets] = await (await get(its.address("figure.json"))).json();
+        await drawFigure(figures[row.packets], row.packets, box);
+      }),
+      box,
+    ];
+  };
+  const lines = (answer) =>
+    element(
+      "dl",
+      {},
+      ...Object.entries(answer.lines).flatMap(([head, text]) => [element("dt", {}, head), element("dd", {}, text)]),
+    );
+  const fill = async (row) => {
+    const { body } = items.get(row.name),
+      box = element("div", { class: "claim-figure" }),
+      now = element("div", { class: "claim-again" });
+    const again = served
+      ? [
+          background("Decide it again (quick setting)", "claim", row.name, async (its) => {
+            const answer = await (await get(its.address("answer.json"))).json();
+            now.replaceChildren(element("p", {}, element("strong", {}, `Now: ${answer.verdict}`)), lines(answer));
+          }),
+          now,
+        ]
+      : [];
+    body.replaceChildren(
+      row.answer ? lines(row.answer) : element("p", {}, "It was not decided yet; the command decides it."),
+      box,
+      ...(served && row.packets ? packets(row) : []),
+      ...again,
+      element(
+        "p",
+        { class: "decide-again" },
+        row.commands.length > 1 ? "Decide it again, and draw its figure:" : "Decide it again:",
+      ),
+      element("pre", { tabindex: "0" }, row.commands.join("\n")),
+      ...(row.scenario
+        ? [
+            element(
+              "details",
+              {},
+              element("summary", {}, "The scenario that decides it"),
+              element("pre", { tabindex: "0" }, row.scenario),
+            ),
+          ]
+        : []),
+    );
+    try {
+      await draw(row, box);
+    } catch (error) {
+      body.append(element("p", { class: "complaint", role: "status" }, `No figure: ${error.message}.`));
+    }
+    root.dispatchEvent(new CustomEvent("drawn"));
+  };
+  for (const row of facts.rows) {
+    const body = element("div", { class: "claim-body" });
+    const box = element(
+      "details",
+      {
+        class: "claim",
+        id: row.name,
+        ontoggle: () => {
+          if (box.open) {
+            for (const other of items.values()) if (other.box !== box) other.box.open = false;
+            state.open = row.name;
+            fill(row);
+          } else if (state.open === row.name) state.open = "";
+          address();
+        },
+      },
+      element(
+        "summary",
+        {},
+        badge(row.answer ? row.answer.verdict : "not decided yet"),
+        element("span", { class: "published" }, row.published),
+        element("span", { class: "where" }, row.where),
+      ),
+      body,
+    );
+    items.set(row.name, { body, box });
+  }
+
+  // ---- a statement: its cells are rows ----------------------------------------------------------------------
+  const statements = facts.statements.map((one) => {
+    const where = [
+      `${facts.papers[one.paper]}; ${one.weight} ${one.kind}; ${one.cells.length} ${one.cells.length === 1 ? "cell" : "cells"}`,
+      ...(one.condition ? [one.condition] : []),
+      ...(one.reason ? [`why: ${one.reason}`] : []),
+      ...(one.missing ? [`not printed: ${one.missing}`] : []),
+      ...(one.sensitivity ? [`breaks: ${one.sensitivity}`] : []),
+    ];
+    const box = element(
+      "details",
+      { class: "statement", id: `statement-${one.id}` },
+      element(
+        "summary",
+        {},
+        badge(one.verdict),
+        element("span", { class: "published" }, one.says),
+        element("span", { class: "where" }, where.join("; ")),
+      ),
+      ...one.cells.map((name) => items.get(name).box),
+    );
+    return { one, box };
+  });
+
+  // ---- filters ---------------------------------------------------------------------------------------------
+  const shown = () =>
+    facts.rows.filter(
+      (row) =>
+        (state.paper === ANY || row.paper === state.paper) &&
+        (state.verdict === ANY || (row.answer && row.answer.verdict === state.verdict)) &&
+        state.words
+          .toLowerCase()
+          .split(/\s+/)
+          .every((word) => text(row).includes(word)),
+    );
+  const text = (row) =>
+    [
+      row.name,
+      facts.papers[row.paper],
+      row.where,
+      row.published,
+      ...(row.answer ? Object.values(row.answer.lines) : []),
+    ]
+      .join(" ")
+      .toLowerCase();
+  const counted = element("p", { class: "counted", role: "status" });
+  const show = () => {
+    const rows = shown(),
+      names = new Set(rows.map((row) => row.name)),
+      open = rows.filter((row) => !row.answer).length;
+    for (const [name, { box }] of items) box.hidden = !names.has(name);
+    for (const { one, box } of statements) {
+      box.hidden = !one.cells.some((name) => names.has(name));
+      if (state.words) box.open = !box.hidden;
+    }
+    const counts = facts.verdicts
+      .map((v) => [rows.filter((row) => row.answer && row.answer.verdict === v).length, v])
+      .filter(([n]) => n);
+    if (open) counts.push([open, "not decided yet"]);
+    counted.textContent = `${rows.length} of ${facts.rows.length} cells${counts.length ? `: ${counts.map(([n, v]) => `${n} ${v}`).join(", ")}` : ""}.`;
+  };
+  const filter = (name, label, choices) => {
+    const list = element(
+      "select",
+      {
+        id: `filter-${name}`,
+        onchange: () => {
+          state[name] = list.value;
+          changed();
+        },
+      },
+      ...choices.map(([value, word]) => element("option", { value, selected: value === state[name] }, word)),
+    );
+    return element("div", { class: "control" }, element("label", { for: `filter-${name}` }, label), list);
+  };
+  const words = element("input", {
+    type: "search",
+    id: "filter-words",
+    maxlength: LONGEST,
+    value: state.words,
+    oninput: () => {
+      state.words = words.value;
+      changed();
+    },
+  });
+  const changed = () => {
+    show();
+    address();
+  };
+  const said = element("p", { class: "complaint", role: "status" }, complaints.join(". "));
+  const list = element("div", { class: "claims" }, ...statements.map(({ box }) => box));
+  root.replaceChildren(
+    element("h1", {}, spec.title),
+    element("p", { class: "question" }, spec.question),
+    said,
+    element(
+      "ul",
+      { class: "papers" },
+      ...Object.entries(facts.papers).map(([name, title]) =>
+        element(
+          "li",
+          {},
+          element("strong", {}, title),
+          ` ${facts.says[name]} ${facts.counts[name]}.`,
+          ...(facts.ours[name].length
+            ? [
+                element(
+                  "ul",
+                  {},
+                  ...facts.ours[name].map((one) => element("li", {}, `We had wrong: ${one.said} ${one.true}`)),
+                ),
+              ]
+            : []),
+        ),
+      ),
+    ),
+    element(
+      "form",
+      { class: "controls", "aria-label": "Filters", onsubmit: (event) => event.preventDefault() },
+      filter("paper", "paper", [[ANY, "all papers"], ...Object.entries(facts.papers)]),
+      filter("verdict", "verdict on the cell", [[ANY, "all verdicts"], ...facts.verdicts.map((v) => [v, v])]),
+      element("div", { class: "control" }, element("label", { for: "filter-words" }, "words"), words),
+    ),
+    counted,
+    list,
+    ...spec.notes.map((note) => element("p", { class: "note" }, note)),
+  );
+  show();
+  if (state.open) {
+    items.get(state.open).box.parentElement.open = true;
+    items.get(state.open).box.open = true;
+    items.get(state.open).box.scrollIntoView();
+  }
+  onChange(() => state.open && root.contains(list) && fill(byName.get(state.open)), signal);
+};
+page("claims", { mount });

@@ -1,79 +1,183 @@
-"use strict";
-explorer.page("high-speed", (() => {
-  const decades = (low, high, n) => explorer.between(Math.log10(low), Math.log10(high), n).map((x) => 10 ** x);
-  const WINDOWS = decades(1, 1e5, 201);
+import { trajectory } from "../core/motion.js";
+import { between, brief, percent, title } from "../core/numbers.js";
+import { page } from "../core/pages.js";
 
-  /** From the window after a loss to the next loss, 1/p packets later: windows at rounds from 0 on, and the round. */
-  const tooth = (growth, w, loss) => {
-    const packets = 1 / loss, slope = (s, [window], past, out) => { out[0] = growth(window) / window; out[1] = 1 / window; };
-    const { values } = trajectory(slope, [w, 0], [0, packets], { rtol: 1e-9, atol: 1e-12 });
-    return values.at(-1); // [window, rounds]
-  };
+const decades = (low, high, n) => between(Math.log10(low), Math.log10(high), n).map((x) => 10 ** x);
+const WINDOWS = decades(1, 1e5, 201);
 
-  /** Windows at the times, a loss every 1/p packets; the last tooth as well. */
-  const sawtooth = (growth, share, peak, loss, times) => {
-    const windows = new Float64Array(times.length), climb = (t, [window], past, out) => { out[0] = growth(window); };
-    let at = 0, next = 0, low = (1 - share(peak)) * peak;
-    while (next < times.length) {
-      const [high, rounds] = tooth(growth, low, loss);
-      let end = next;
-      while (end < times.length && times[end] < at + rounds) end++;
-      if (end > next) {
-        const { values } = trajectory(climb, [low], Array.from(times.subarray(next, end), (t) => t - at), { rtol: 1e-7, atol: 1e-9 });
-        values.forEach((state, i) => { windows[next + i] = state[0]; });
-      }
-      [at, next, low] = [at + rounds, end, (1 - share(high)) * high];
+/** From the window after a loss to the next loss, 1/p packets later: windows at rounds from 0 on, and the round. */
+const tooth = (growth, w, loss) => {
+  const packets = 1 / loss,
+    slope = (s, [window], past, out) => {
+      out[0] = growth(window) / window;
+      out[1] = 1 / window;
+    };
+  const { values } = trajectory(slope, [w, 0], [0, packets], { rtol: 1e-9, atol: 1e-12 });
+  return values.at(-1); // [window, rounds]
+};
+
+/** Windows at the times, a loss every 1/p packets; the last tooth as well. */
+const sawtooth = (growth, share, peak, loss, times) => {
+  const windows = new Float64Array(times.length),
+    climb = (t, [window], past, out) => {
+      out[0] = growth(window);
+    };
+  let at = 0,
+    next = 0,
+    low = (1 - share(peak)) * peak;
+  while (next < times.length) {
+    const [high, rounds] = tooth(growth, low, loss);
+    let end = next;
+    while (end < times.length && times[end] < at + rounds) end++;
+    if (end > next) {
+      const { values } = trajectory(
+        climb,
+        [low],
+        Array.from(times.subarray(next, end), (t) => t - at),
+        { rtol: 1e-7, atol: 1e-9 },
+      );
+      values.forEach((state, i) => {
+        windows[next + i] = state[0];
+      });
     }
-    return windows;
-  };
+    [at, next, low] = [at + rounds, end, (1 - share(high)) * high];
+  }
+  return windows;
+};
 
-  /** Peak, mean and rounds of the sawtooth that repeats. */
-  const repeated = (growth, share, peak, loss) => {
-    let high = peak, rounds = 0;
-    for (let i = 0, before = 0; i < 300 && Math.abs(high / before - 1) > 1e-7; i++) {
-      before = high;
-      [high, rounds] = tooth(growth, (1 - share(high)) * high, loss);
-    }
-    return { peak: high, mean: 1 / (loss * rounds), rounds };
-  };
+/** Peak, mean and rounds of the sawtooth that repeats. */
+const repeated = (growth, share, peak, loss) => {
+  let high = peak,
+    rounds = 0;
+  for (let i = 0, before = 0; i < 300 && Math.abs(high / before - 1) > 1e-7; i++) {
+    before = high;
+    [high, rounds] = tooth(growth, (1 - share(high)) * high, loss);
+  }
+  return { peak: high, mean: 1 / (loss * rounds), rounds };
+};
 
-  return {
-    draw(values, functions, figures) {
-      const { run, rows, laws, losses: [least, most] } = functions.laws, out = new Float64Array(rows.length);
-      const x = Float64Array.of(values.loss, 1, values.a, values.b);
-      const law = (name) => {
-        const place = Object.fromEntries(["response", "growth", "share", "slope"].map((word) => [word, rows.indexOf(`${word} ${name}`)]));
-        const at = (word) => (w) => { x[0] = values.loss; x[1] = w; run(x, out); return out[place[word]]; };
-        const response = (loss) => { x[0] = loss; x[1] = 1; run(x, out); return out[place.response]; };
-        return { name, response, growth: at("growth"), share: at("share"), slope: at("slope") };
+page("high-speed", {
+  draw(values, functions, figures) {
+    const {
+        run,
+        rows,
+        laws,
+        losses: [least, most],
+      } = functions.laws,
+      out = new Float64Array(rows.length);
+    const x = Float64Array.of(values.loss, 1, values.a, values.b);
+    const law = (name) => {
+      const place = Object.fromEntries(
+        ["response", "growth", "share", "slope"].map((word) => [word, rows.indexOf(`${word} ${name}`)]),
+      );
+      const at = (word) => (w) => {
+        x[0] = values.loss;
+        x[1] = w;
+        run(x, out);
+        return out[place[word]];
       };
-      const three = laws.map(law), each = (f) => three.map((one) => ({ name: one.name, y: f(one) }));
-      const losses = Float64Array.from(new Set([...decades(least, most, 201), values.loss])).sort(), rest = three.map((one) => one.response(values.loss));
-      const wide = { x: losses, xTitle: "loss rate", xLog: true, log: true, marker: values.loss, linked: "loss" };
-      figures.response.show({ ...wide, yTitle: explorer.title("window", "packet"), series: each((one) => losses.map(one.response)) });
-      figures.ratio.show({ ...wide, yTitle: "times Reno's window", series: each((one) => losses.map((p) => one.response(p) / three[0].response(p))) });
+      const response = (loss) => {
+        x[0] = loss;
+        x[1] = 1;
+        run(x, out);
+        return out[place.response];
+      };
+      return { name, response, growth: at("growth"), share: at("share"), slope: at("slope") };
+    };
+    const three = laws.map(law),
+      each = (f) => three.map((one) => ({ name: one.name, y: f(one) }));
+    const losses = Float64Array.from(new Set([...decades(least, most, 201), values.loss])).sort(),
+      rest = three.map((one) => one.response(values.loss));
+    const wide = { x: losses, xTitle: "loss rate", xLog: true, log: true, marker: values.loss, linked: "loss" };
+    figures.response.show({
+      ...wide,
+      yTitle: title("window", "packet"),
+      series: each((one) => losses.map(one.response)),
+    });
+    figures.ratio.show({
+      ...wide,
+      yTitle: "times Reno's window",
+      series: each((one) => losses.map((p) => one.response(p) / three[0].response(p))),
+    });
 
-      const marks = { x: WINDOWS, xTitle: explorer.title("window", "packet"), xLog: true, marker: rest[1], linked: "window" };
-      figures.growth.show({ ...marks, log: true, yTitle: explorer.title("growth", "packet/RTT"), series: each((one) => WINDOWS.map(one.growth)) });
-      figures.share.show({ ...marks, range: [0, 0.65], yTitle: "share given up", series: each((one) => WINDOWS.map(one.share)) });
+    const marks = { x: WINDOWS, xTitle: title("window", "packet"), xLog: true, marker: rest[1], linked: "window" };
+    figures.growth.show({
+      ...marks,
+      log: true,
+      yTitle: title("growth", "packet/RTT"),
+      series: each((one) => WINDOWS.map(one.growth)),
+    });
+    figures.share.show({
+      ...marks,
+      range: [0, 0.65],
+      yTitle: "share given up",
+      series: each((one) => WINDOWS.map(one.share)),
+    });
 
-      const times = explorer.between(0, values.end, 601), common = { x: times, xTitle: explorer.title("time", "RTT"), linked: "time", log: true, yTitle: explorer.title("window", "packet") };
-      figures.teeth.show({ ...common, series: three.map((one, i) => ({ name: one.name, y: sawtooth(one.growth, one.share, rest[i], values.loss, times) })) });
-      figures.mean.show({ ...common, series: each((one) => {
-        const { values: motion } = trajectory((t, [w], past, slope) => { slope[0] = one.slope(w); }, [1], Array.from(times), { rtol: 1e-8, atol: 1e-8 });
+    const times = between(0, values.end, 601),
+      common = { x: times, xTitle: title("time", "RTT"), linked: "time", log: true, yTitle: title("window", "packet") };
+    figures.teeth.show({
+      ...common,
+      series: three.map((one, i) => ({
+        name: one.name,
+        y: sawtooth(one.growth, one.share, rest[i], values.loss, times),
+      })),
+    });
+    figures.mean.show({
+      ...common,
+      series: each((one) => {
+        const { values: motion } = trajectory(
+          (t, [w], past, slope) => {
+            slope[0] = one.slope(w);
+          },
+          [1],
+          Array.from(times),
+          { rtol: 1e-8, atol: 1e-8 },
+        );
         return motion.map((state) => (state ? state[0] : NaN));
-      }) });
+      }),
+    });
 
-      const teeth = three.map((one, i) => repeated(one.growth, one.share, rest[i], values.loss));
-      figures.facts.show({ columns: laws, rows: [
+    const teeth = three.map((one, i) => repeated(one.growth, one.share, rest[i], values.loss));
+    figures.facts.show({
+      columns: laws,
+      rows: [
         { name: "window", unit: "packet", values: rest, means: "what the law of each source gives at this loss rate" },
         { name: "times Reno's", values: rest.map((w) => w / rest[0]), means: "that window over Reno's" },
-        { name: "grows by", unit: "packet/RTT", values: three.map((one, i) => one.growth(rest[i])), means: "at that window, in a round trip" },
-        { name: "gives up", values: three.map((one, i) => one.share(rest[i])), means: "share of that window that a loss takes away" },
-        { name: "peak", unit: "packet", values: teeth.map((one) => one.peak), means: "window at which the loss comes, with one loss every 1/p packets" },
-        { name: "mean", unit: "packet", values: teeth.map((one) => one.mean), means: "over time, with one loss every 1/p packets" },
-        { name: "between losses", unit: "RTT", values: teeth.map((one) => one.rounds), means: "round trips from one loss to the next" },
-      ] });
-    },
-  };
-})());
+        {
+          name: "grows by",
+          unit: "packet/RTT",
+          values: three.map((one, i) => one.growth(rest[i])),
+          means: "at that window, in a round trip",
+        },
+        {
+          name: "gives up",
+          values: three.map((one, i) => one.share(rest[i])),
+          means: "share of that window that a loss takes away",
+        },
+        {
+          name: "peak",
+          unit: "packet",
+          values: teeth.map((one) => one.peak),
+          means: "window at which the loss comes, with one loss every 1/p packets",
+        },
+        {
+          name: "mean",
+          unit: "packet",
+          values: teeth.map((one) => one.mean),
+          means: "over time, with one loss every 1/p packets",
+        },
+        {
+          name: "between losses",
+          unit: "RTT",
+          values: teeth.map((one) => one.rounds),
+          means: "round trips from one loss to the next",
+        },
+      ],
+    });
+    const times_reno = rest.map((w) => brief(w / rest[0])),
+      packets = values.loss >= 1e-3 ? percent(values.loss) : `one packet in ${brief(1 / values.loss)}`;
+    const says = `Where ${packets} is lost, Reno has a window of ${brief(rest[0])} packets, ${laws[1]} ${times_reno[1]} times and ${laws[2]} ${times_reno[2]} times as much.`;
+    return { says, numbers: { reno: rest[0], second: rest[1], third: rest[2] } };
+  },
+});

@@ -1,26 +1,51 @@
 // The packet simulator: one scenario or two side by side, each with its form, its run in the background, its pictures.
-"use strict";
-explorer.page("packets", {
+import { element } from "../core/dom.js";
+import { startJob } from "../core/jobs.js";
+import { shown } from "../core/numbers.js";
+import { page } from "../core/pages.js";
+import { csv, save } from "../core/save.js";
+import { get, plotly } from "../core/server.js";
+import { tabled } from "../core/table.js";
+
+page("packets", {
   mount(root, spec, signal) {
-    const { element, csv, save, plotly, shown } = explorer;
-    const SIDES = [["first", "", "scenario"], ["second", "beside.", "beside"]];
+    const SIDES = [
+      ["first", "", "scenario"],
+      ["second", "beside.", "beside"],
+    ];
     const PICTURES = [
-      ["windows", "Windows", "Congestion window and, dotted, slow-start threshold, of flows from each group; of TFRC, rate times RTT."],
+      [
+        "windows",
+        "Windows",
+        "Congestion window and, dotted, slow-start threshold, of flows from each group; of TFRC, rate times RTT.",
+      ],
       ["queues", "Queues", "Packets that wait at the links, the one being sent excluded."],
-      ["throughput", "Throughput", "What receivers get, headers and retransmissions included; for long runs, goodput in each interval."],
+      [
+        "throughput",
+        "Throughput",
+        "What receivers get, headers and retransmissions included; for long runs, goodput in each interval.",
+      ],
       ["drops", "Losses", "Data packets lost per second; acknowledgements not counted."],
     ];
     const said = element("p", { class: "complaint", role: "status" }, (spec.complaints || []).join(". "));
     const sides = new Map();
     plotly(spec).catch(() => {}); // while the first run is on its way
-    const guess = element("input", { type: "checkbox", id: "guess", onchange: () => { root.classList.toggle("guess", guess.checked); address(); } });
+    const guess = element("input", {
+      type: "checkbox",
+      id: "guess",
+      onchange: () => {
+        root.classList.toggle("guess", guess.checked);
+        address();
+      },
+    });
 
     const address = () => {
       const words = new URLSearchParams();
       for (const [name, prefix, word] of SIDES) {
         const side = sides.get(name);
         if (!side || side.text !== null) continue;
-        if (name === "second" || side.scenario !== spec.values.fresh || Object.keys(side.changes).length) words.set(word, side.scenario);
+        if (name === "second" || side.scenario !== spec.values.fresh || Object.keys(side.changes).length)
+          words.set(word, side.scenario);
         for (const [key, text] of Object.entries(side.changes)) words.set(prefix + key, text);
       }
       if (guess.checked) words.set("guess", "first");
@@ -30,34 +55,64 @@ explorer.page("packets", {
 
     // ---- pictures: the library's figures, as titles and lines of numbers --------------------------------------
     const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-    const ON_BLACK = { "#0072B2": "#56B4E9", "#D55E00": "#F08A4B", "#009E73": "#2FC89A", "#CC79A7": "#E3A0C6", "#E69F00": "#F0C04A", "#56B4E9": "#9AD0F5", "#000000": "#e8eaed" };
+    const ON_BLACK = {
+      "#0072B2": "#56B4E9",
+      "#D55E00": "#F08A4B",
+      "#009E73": "#2FC89A",
+      "#CC79A7": "#E3A0C6",
+      "#E69F00": "#F0C04A",
+      "#56B4E9": "#9AD0F5",
+      "#000000": "#e8eaed",
+    };
     const dark = matchMedia("(prefers-color-scheme: dark)");
-    const traces = (picture, black) => picture.lines.map((line) => ({
-      x: line.x, y: line.y, name: line.name, mode: "lines", type: "scatter", showlegend: line.dash === "solid",
-      line: { color: (black && ON_BLACK[line.color]) || line.color, dash: line.dash, width: line.width, shape: "hv" },
-    }));
+    const traces = (picture, black) =>
+      picture.lines.map((line) => ({
+        x: line.x,
+        y: line.y,
+        name: line.name,
+        mode: "lines",
+        type: "scatter",
+        showlegend: line.dash === "solid",
+        line: { color: (black && ON_BLACK[line.color]) || line.color, dash: line.dash, width: line.width, shape: "hv" },
+      }));
     const largest = (values) => values.reduce((a, b) => Math.max(a, b), 0);
     /** Ranges that show all of the pictures of one kind: two scenarios beside each other have the same. */
     const ranges = (i) => {
       const data = [...sides.values()].map((side) => side.pictures[i].data).filter(Boolean);
       const tops = data.map((one) => one.top ?? 1.05 * largest(one.lines.map((line) => largest(line.y))));
       const end = largest([...sides.values()].map((side) => (side.result ? side.result.duration : 0)));
-      return [[0, end], [0, largest(tops) || 1]];
+      return [
+        [0, end],
+        [0, largest(tops) || 1],
+      ];
     };
     const pictures = () => [...sides.values()].flatMap((side) => side.pictures).filter((picture) => picture.drawn);
     let linking = false;
     /** The same part of the time in all pictures as in the one that was zoomed; null: all of it. */
     const zoom = (range, here) => {
       linking = true;
-      Promise.all(pictures().filter((picture) => picture !== here).map((picture) => picture.scale(range))).finally(() => { linking = false; });
+      Promise.all(
+        pictures()
+          .filter((picture) => picture !== here)
+          .map((picture) => picture.scale(range)),
+      ).finally(() => {
+        linking = false;
+      });
     };
-    const point = (x, here) => pictures().forEach((picture) => picture !== here && window.Plotly.Fx.hover(picture.box, { xval: x }, "xy", true));
-    const unpoint = (here) => pictures().forEach((picture) => picture !== here && window.Plotly.Fx.unhover(picture.box, {}, "xy", true));
+    const point = (x, here) =>
+      pictures().forEach((picture) => picture !== here && window.Plotly.Fx.hover(picture.box, { xval: x }, "xy", true));
+    const unpoint = (here) =>
+      pictures().forEach((picture) => picture !== here && window.Plotly.Fx.unhover(picture.box, {}, "xy", true));
     const layout = (picture, ink, line, paper) => {
       const axis = { gridcolor: line, zerolinecolor: line, linecolor: line, automargin: true };
       return {
-        paper_bgcolor: paper, plot_bgcolor: paper, font: { color: ink, family: "system-ui, sans-serif", size: 12 },
-        height: 280, margin: { t: 10, r: 12, b: 40, l: 50 }, hovermode: "x", showlegend: false,
+        paper_bgcolor: paper,
+        plot_bgcolor: paper,
+        font: { color: ink, family: "system-ui, sans-serif", size: 12 },
+        height: 280,
+        margin: { t: 10, r: 12, b: 40, l: 50 },
+        hovermode: "x",
+        showlegend: false,
         legend: { orientation: "h", y: -0.22, font: { size: 11 } },
         xaxis: { ...axis, title: { text: picture.xTitle } },
         yaxis: { ...axis, title: { text: picture.yTitle }, range: [0, 1] },
@@ -70,30 +125,62 @@ explorer.page("packets", {
         Object.assign(this, { number, drawn: false });
         this.box = element("div", { class: "picture", role: "img", "aria-label": `${title}: ${meaning}` });
         this.legend = element("p", { class: "legend" });
-        this.table = element("details", { ontoggle: () => this.table.open && this.fill() },
-          element("summary", {}, "Numbers"), element("div", { class: "scroll", tabindex: "0" }, element("table")));
+        this.table = element(
+          "details",
+          { ontoggle: () => this.table.open && this.fill() },
+          element("summary", {}, "Numbers"),
+          element("div", { class: "scroll", tabindex: "0" }, element("table")),
+        );
         const file = () => `${side.result ? side.result.name : "run"}-${name}`;
         const image = (format) => async () => {
           if (!this.data) return;
-          const kept = { data: traces(this.data, false), layout: { ...layout(this.data, "#1b1f24", "#d9dee5", "#ffffff"), title: { text: this.data.title }, margin: { t: 60 }, showlegend: true, height: 560 } };
+          const kept = {
+            data: traces(this.data, false),
+            layout: {
+              ...layout(this.data, "#1b1f24", "#d9dee5", "#ffffff"),
+              title: { text: this.data.title },
+              margin: { t: 60 },
+              showlegend: true,
+              height: 560,
+            },
+          };
           const [x, y] = ranges(number);
           kept.layout.xaxis.range = x;
           kept.layout.yaxis.range = y;
-          plotly(spec).then((library) => library.downloadImage(kept, { format, filename: file(), width: 900, height: 560 })).catch((error) => side.tell(error.message, true));
+          plotly(spec)
+            .then((library) => library.downloadImage(kept, { format, filename: file(), width: 900, height: 560 }))
+            .catch((error) => side.tell(error.message, true));
         };
         const rows = () => this.data && save(`${file()}.csv`, csv(this.rows()), "text/csv");
-        this.box.append(element("p", { class: "note" }, "The run is on its way; the first on a new machine takes about 20 s."));
-        this.node = element("section", { class: "figure", "aria-label": title + side.which }, element("h2", {}, title), element("p", { class: "note" }, meaning), this.box, this.legend,
-          element("p", { class: "actions" },
+        this.box.append(
+          element("p", { class: "note" }, "The run is on its way; the first on a new machine takes about 20 s."),
+        );
+        this.node = element(
+          "section",
+          { class: "figure", "aria-label": title + side.which },
+          element("h2", {}, title),
+          element("p", { class: "note" }, meaning),
+          this.box,
+          this.legend,
+          element(
+            "p",
+            { class: "actions" },
             element("button", { type: "button", onclick: image("png") }, "PNG"),
             element("button", { type: "button", onclick: image("svg") }, "SVG"),
-            element("button", { type: "button", onclick: rows }, "CSV")), this.table);
+            element("button", { type: "button", onclick: rows }, "CSV"),
+          ),
+          this.table,
+        );
         this.buttons = [...this.node.querySelectorAll(":scope > .actions button")];
         this.offer();
       }
 
       /** What is kept can be kept once there is something. */
-      offer() { this.buttons.forEach((button) => { button.disabled = !this.data; }); }
+      offer() {
+        this.buttons.forEach((button) => {
+          button.disabled = !this.data;
+        });
+      }
 
       async show(data) {
         const drawing = await plotly(spec);
@@ -103,13 +190,19 @@ explorer.page("packets", {
           if (this.drawn) drawing.purge(this.box);
           this.drawn = false;
           this.legend.replaceChildren();
-          this.box.replaceChildren(element("p", { class: "note" }, "This run is too long, or has too many flows, to write this down."));
+          this.box.replaceChildren(
+            element("p", { class: "note" }, "This run is too long, or has too many flows, to write this down."),
+          );
           return;
         }
         if (!this.drawn) this.box.replaceChildren();
         const lines = traces(data, dark.matches);
         const solid = lines.filter((trace) => trace.showlegend);
-        this.legend.replaceChildren(...solid.map((trace) => element("span", {}, element("i", { style: `background:${trace.line.color}` }), trace.name)));
+        this.legend.replaceChildren(
+          ...solid.map((trace) =>
+            element("span", {}, element("i", { style: `background:${trace.line.color}` }), trace.name),
+          ),
+        );
         const shape = layout(data, style("--ink"), style("--line"), style("--paper"));
         [shape.xaxis.range, shape.yaxis.range] = ranges(this.number);
         await drawing.react(this.box, lines, shape, { responsive: true, displaylogo: false, displayModeBar: false });
@@ -128,14 +221,22 @@ explorer.page("packets", {
 
       scale(range) {
         const [x, y] = ranges(this.number);
-        return window.Plotly.relayout(this.box, range ? { "xaxis.range": range } : { "xaxis.range": x, "yaxis.range": y });
+        return window.Plotly.relayout(
+          this.box,
+          range ? { "xaxis.range": range } : { "xaxis.range": x, "yaxis.range": y },
+        );
       }
 
-      rows() { return [["line", this.data.xTitle, this.data.yTitle], ...this.data.lines.flatMap((line) => line.x.map((x, i) => [line.name, x, line.y[i]]))]; }
+      rows() {
+        return [
+          ["line", this.data.xTitle, this.data.yTitle],
+          ...this.data.lines.flatMap((line) => line.x.map((x, i) => [line.name, x, line.y[i]])),
+        ];
+      }
 
       fill() {
         if (!this.data) return;
-        explorer.tabled(this.table, this.rows());
+        tabled(this.table, this.rows());
       }
     }
 
@@ -143,29 +244,69 @@ explorer.page("packets", {
     class Side {
       constructor(name, state) {
         const { scenario, changes, text = null, groups = null, called = "" } = state;
-        Object.assign(this, { name, scenario, changes: { ...changes }, text, groups, called, job: null, result: null, which: name === "first" ? "" : ", second scenario" });
+        Object.assign(this, {
+          name,
+          scenario,
+          changes: { ...changes },
+          text,
+          groups,
+          called,
+          job: null,
+          result: null,
+          which: name === "first" ? "" : ", second scenario",
+        });
         const id = (word) => `${name}-${word}`;
-        this.choice = element("select", { id: id("scenario"), onchange: () => this.choice.value && this.choose(this.choice.value) },
-          ...Object.keys(spec.scenarios).map((word) => element("option", { value: word, selected: word === this.scenario }, word)));
+        this.choice = element(
+          "select",
+          { id: id("scenario"), onchange: () => this.choice.value && this.choose(this.choice.value) },
+          ...Object.keys(spec.scenarios).map((word) =>
+            element("option", { value: word, selected: word === this.scenario }, word),
+          ),
+        );
         this.about = element("p", { class: "note" });
-        this.form = element("details", { class: "scenario-form" }, element("summary", {}, "Change it"), element("div", {}));
+        this.form = element(
+          "details",
+          { class: "scenario-form" },
+          element("summary", {}, "Change it"),
+          element("div", {}),
+        );
         this.file = element("input", { type: "file", id: id("file"), accept: ".toml", onchange: () => this.load() });
         this.run = element("button", { type: "button", class: "run", onclick: () => this.start() }, "Run");
-        this.cancel = element("button", { type: "button", onclick: () => this.job && this.job.cancel(), disabled: true }, "Cancel");
-        this.reset = element("button", { type: "button", onclick: () => { this.changes = {}; this.fill(); address(); this.start(); } }, "Undo changes");
+        this.cancel = element(
+          "button",
+          { type: "button", onclick: () => this.job && this.job.cancel(), disabled: true },
+          "Cancel",
+        );
+        this.reset = element(
+          "button",
+          {
+            type: "button",
+            onclick: () => {
+              this.changes = {};
+              this.fill();
+              address();
+              this.start();
+            },
+          },
+          "Undo changes",
+        );
         this.bar = element("progress", { max: "1", value: "0", "aria-label": "share of the run that is done" });
         this.state = element("p", { class: "state", role: "status" });
         this.note = element("p", { class: "note" });
         this.pictures = PICTURES.map((_, number) => new Picture(this, number));
         this.out = element("div", { class: "out" });
-        this.node = element("section", { class: "side", "aria-label": name === "first" ? "Scenario" : "Second scenario" },
+        this.node = element(
+          "section",
+          { class: "side", "aria-label": name === "first" ? "Scenario" : "Second scenario" },
           element("div", { class: "control" }, element("label", { for: id("scenario") }, "scenario"), this.choice),
           this.about,
           element("div", { class: "control" }, element("label", { for: id("file") }, "or load a TOML file"), this.file),
           this.form,
           element("p", { class: "actions" }, this.run, this.cancel, this.reset, this.bar),
           element("div", {}, this.state, this.note),
-          element("div", { class: "figures" }, ...this.pictures.map((p) => p.node)), this.out);
+          element("div", { class: "figures" }, ...this.pictures.map((p) => p.node)),
+          this.out,
+        );
         this.fill();
       }
 
@@ -190,20 +331,39 @@ explorer.page("packets", {
         this.form.lastChild.replaceChildren(...groups.map((group) => this.group(group)));
       }
 
-      mark() { this.reset.disabled = !Object.keys(this.changes).length; }
+      mark() {
+        this.reset.disabled = !Object.keys(this.changes).length;
+      }
 
       group(group) {
         const rows = spec.keys[group.part];
         const here = rows.filter((row) => row.key in group.values || group.place + row.key in this.changes);
         const more = rows.filter((row) => !here.includes(row));
-        return element("fieldset", {}, element("legend", {}, group.title), ...here.map((row) => this.field(group, row)),
-          ...(more.length ? [element("details", {}, element("summary", {}, "more keys"), element("div", { class: "fields" }, ...more.map((row) => this.field(group, row))))] : []));
+        return element(
+          "fieldset",
+          {},
+          element("legend", {}, group.title),
+          ...here.map((row) => this.field(group, row)),
+          ...(more.length
+            ? [
+                element(
+                  "details",
+                  {},
+                  element("summary", {}, "more keys"),
+                  element("div", { class: "fields" }, ...more.map((row) => this.field(group, row))),
+                ),
+              ]
+            : []),
+        );
       }
 
       field(group, row) {
-        const key = group.place + row.key, own = group.values[row.key] ?? "", id = `${this.name}-${key}`;
+        const key = group.place + row.key,
+          own = group.values[row.key] ?? "",
+          id = `${this.name}-${key}`;
         const change = (text) => {
-          if (text === own || text === "") delete this.changes[key]; else this.changes[key] = text;
+          if (text === own || text === "") delete this.changes[key];
+          else this.changes[key] = text;
           this.mark();
           address();
         };
@@ -215,29 +375,57 @@ explorer.page("packets", {
         };
         const value = this.changes[key] ?? own;
         // A table, of losses or of changes, is longer than a line.
-        const box = { id, maxlength: "200", placeholder: "default", autocomplete: "off", spellcheck: "false", onchange: () => change(input.value.trim()), onkeydown: enter };
+        const box = {
+          id,
+          maxlength: "200",
+          placeholder: "default",
+          autocomplete: "off",
+          spellcheck: "false",
+          onchange: () => change(input.value.trim()),
+          onkeydown: enter,
+        };
         const input = row.choices.length
-          ? element("select", { id, onchange: () => change(input.value) }, ...(own ? [] : [element("option", { value: "" }, "default")]),
-            ...row.choices.map((word) => element("option", { value: word, selected: word === value }, word)))
-          : value.length > 30 ? element("textarea", { ...box, rows: String(Math.min(8, Math.ceil(value.length / 60))) }, value)
+          ? element(
+              "select",
+              { id, onchange: () => change(input.value) },
+              ...(own ? [] : [element("option", { value: "" }, "default")]),
+              ...row.choices.map((word) => element("option", { value: word, selected: word === value }, word)),
+            )
+          : value.length > 30
+            ? element("textarea", { ...box, rows: String(Math.min(8, Math.ceil(value.length / 60))) }, value)
             : element("input", { ...box, type: "text", value });
         const help = element("small", { id: `${id}-help` }, row.meaning);
         if (row.meaning) input.setAttribute("aria-describedby", `${id}-help`);
-        return element("div", { class: input.tagName === "TEXTAREA" ? "field table" : "field" }, element("label", { for: id }, row.key, ...(row.unit ? [` [${row.unit}]`] : [])), input, help);
+        return element(
+          "div",
+          { class: input.tagName === "TEXTAREA" ? "field table" : "field" },
+          element("label", { for: id }, row.key, ...(row.unit ? [` [${row.unit}]`] : [])),
+          input,
+          help,
+        );
       }
 
       /** A scenario that a file describes: its text is read here, and checked by the library's own reader. */
       async load() {
         const file = this.file.files[0];
         if (!file) return;
-        if (file.size > spec.mostBytes) { this.tell(`the file has ${file.size} bytes, at most ${spec.mostBytes} are read here; take the command for it`, true); return; }
+        if (file.size > spec.mostBytes) {
+          this.tell(
+            `the file has ${file.size} bytes, at most ${spec.mostBytes} are read here; take the command for it`,
+            true,
+          );
+          return;
+        }
         const text = await file.text();
         this.stop();
         this.tell("reading the file");
-        this.job = explorer.jobs.start("scenario-form", { text }, async (status, job) => {
+        this.job = startJob("scenario-form", { text }, async (status, job) => {
           if (job !== this.job || ["waiting", "running"].includes(status.state)) return;
-          if (status.state !== "done") { this.tell(status.said, true); return; }
-          const form = await (await explorer.get(job.address("form.json"))).json();
+          if (status.state !== "done") {
+            this.tell(status.said, true);
+            return;
+          }
+          const form = await (await get(job.address("form.json"))).json();
           Object.assign(this, { text, groups: form.groups, called: file.name, changes: {} });
           this.fill();
           address();
@@ -247,23 +435,36 @@ explorer.page("packets", {
 
       /** What is simulated, in words: the scenario, and how much of its time is done. */
       running(share) {
-        const own = ((this.groups || spec.scenarios[this.scenario].groups).find((group) => group.place === "") || { values: {} }).values.duration;
-        const duration = this.changes.duration ?? own, whole = duration && (/^[\d.]+$/.test(duration) ? `${duration} s` : duration.replace(/(\d)\s*([a-z])/, "$1 $2"));
+        const own = (
+          (this.groups || spec.scenarios[this.scenario].groups).find((group) => group.place === "") || { values: {} }
+        ).values.duration;
+        const duration = this.changes.duration ?? own,
+          whole =
+            duration && (/^[\d.]+$/.test(duration) ? `${duration} s` : duration.replace(/(\d)\s*([a-z])/, "$1 $2"));
         return `Running ${this.text === null ? this.scenario : this.called}: ${Math.round(100 * share)} % of ${whole || "the simulated time"}`;
       }
 
-      tell(words, bad = false) { this.state.textContent = words; this.state.classList.toggle("complaint", bad); }
+      tell(words, bad = false) {
+        this.state.textContent = words;
+        this.state.classList.toggle("complaint", bad);
+      }
 
-      stop() { if (this.job) this.job.cancel(); this.job = null; }
+      stop() {
+        if (this.job) this.job.cancel();
+        this.job = null;
+      }
 
       start() {
         this.stop();
-        const words = this.text === null ? { scenario: this.scenario, changes: this.changes } : { text: this.text, changes: this.changes };
+        const words =
+          this.text === null
+            ? { scenario: this.scenario, changes: this.changes }
+            : { text: this.text, changes: this.changes };
         this.node.classList.add("old"); // the old pictures stay, marked, until the new ones are there
         this.node.dataset.state = "running";
         this.cancel.disabled = false;
         this.tell("starting");
-        this.job = explorer.jobs.start("packets", words, (status, job) => job === this.job && this.hear(status, job));
+        this.job = startJob("packets", words, (status, job) => job === this.job && this.hear(status, job));
       }
 
       async hear(status, job) {
@@ -274,10 +475,12 @@ explorer.page("packets", {
         this.cancel.disabled = true;
         if (status.state === "done") {
           try {
-            const answer = await explorer.get(job.address("result.json"));
+            const answer = await get(job.address("result.json"));
             const result = await answer.json();
             if (job === this.job) await this.show(result, job);
-          } catch (error) { this.tell(error.message, true); }
+          } catch (error) {
+            this.tell(error.message, true);
+          }
         } else this.tell(status.said, status.state !== "ended");
         if (job === this.job) this.node.dataset.state = status.state;
       }
@@ -290,55 +493,151 @@ explorer.page("packets", {
         this.tell(`${result.name}, seed ${result.seed}`);
         this.note.textContent = result.said.map((words) => `Note: ${words}${/[.?]$/.test(words) ? "" : "."}`).join(" ");
         const cell = (x, digits) => (x === null ? "none" : digits === undefined ? shown(x) : x.toFixed(digits));
-        const table = (kind, head, rows) => element("table", { class: kind }, element("thead", {}, element("tr", {}, ...head.map((w) => element("th", { scope: "col" }, w)))),
-          element("tbody", {}, ...rows.map((row) => element("tr", {}, ...row.map((x) => element("td", {}, x))))));
-        const part = (title, words, ...inside) => element("section", { class: "part", "aria-label": title + this.which }, element("h2", {}, title),
-          element("p", { class: "note" }, words), ...inside);
+        const table = (kind, head, rows) =>
+          element(
+            "table",
+            { class: kind },
+            element("thead", {}, element("tr", {}, ...head.map((w) => element("th", { scope: "col" }, w)))),
+            element("tbody", {}, ...rows.map((row) => element("tr", {}, ...row.map((x) => element("td", {}, x))))),
+          );
+        const part = (title, words, ...inside) =>
+          element(
+            "section",
+            { class: "part", "aria-label": title + this.which },
+            element("h2", {}, title),
+            element("p", { class: "note" }, words),
+            ...inside,
+          );
         const scroll = (inside) => element("div", { class: "scroll", tabindex: "0" }, inside);
         const flows = result.flows;
         const whole = async () => {
           try {
-            save(`${result.name}.nc`, await (await explorer.get(job.address("result.nc"))).arrayBuffer(), "application/x-netcdf");
-          } catch (error) { this.tell(error.message, true); }
+            save(
+              `${result.name}.nc`,
+              await (await get(job.address("result.nc"))).arrayBuffer(),
+              "application/x-netcdf",
+            );
+          } catch (error) {
+            this.tell(error.message, true);
+          }
         };
-        const file = () => save(`${result.name}-flows.csv`, csv([flows.columns, ...flows.rows.map((row) => row.map((x) => x ?? ""))]), "text/csv");
+        const file = () =>
+          save(
+            `${result.name}-flows.csv`,
+            csv([flows.columns, ...flows.rows.map((row) => row.map((x) => x ?? ""))]),
+            "text/csv",
+          );
         this.out.replaceChildren(
-          part("What came out", "Of the time after the warm-up.", scroll(table("words", ["quantity", "value"], result.facts.map(([label, x, digits]) => [label, cell(x, digits)])))),
-          part("Fairness of the goodput", result.fairness.length ? "Indices of how evenly the flows share." : "Nothing arrived, so there is nothing to share.",
-            ...(result.fairness.length ? [scroll(table("words meaning", ["index", "value", "meaning"], result.fairness.map(([word, x, meaning]) => [word, cell(x), meaning])))] : [])),
-          part("Flows", flows.rows.length < flows.all ? `The first ${flows.rows.length} of ${flows.all}; NetCDF has all.` : "Each flow after the warm-up; start and finish of the whole run.",
-            scroll(table("", flows.columns, flows.rows.map((row) => row.map((x) => cell(x))))),
-            element("p", { class: "actions" }, element("button", { type: "button", onclick: file }, "CSV"),
-              element("button", { type: "button", onclick: whole }, "NetCDF"))),
-          element("details", {}, element("summary", {}, "What was run"), element("pre", { tabindex: "0" }, result.summary)),
-          element("details", { class: "code" }, element("summary", {}, "Show the code"), element("pre", { tabindex: "0" }, `${result.code}\n\n# or\n# ${result.command}`)),
+          part(
+            "What came out",
+            "Of the time after the warm-up.",
+            scroll(
+              table(
+                "words",
+                ["quantity", "value"],
+                result.facts.map(([label, x, digits]) => [label, cell(x, digits)]),
+              ),
+            ),
+          ),
+          part(
+            "Fairness of the goodput",
+            result.fairness.length
+              ? "Indices of how evenly the flows share."
+              : "Nothing arrived, so there is nothing to share.",
+            ...(result.fairness.length
+              ? [
+                  scroll(
+                    table(
+                      "words meaning",
+                      ["index", "value", "meaning"],
+                      result.fairness.map(([word, x, meaning]) => [word, cell(x), meaning]),
+                    ),
+                  ),
+                ]
+              : []),
+          ),
+          part(
+            "Flows",
+            flows.rows.length < flows.all
+              ? `The first ${flows.rows.length} of ${flows.all}; NetCDF has all.`
+              : "Each flow after the warm-up; start and finish of the whole run.",
+            scroll(
+              table(
+                "",
+                flows.columns,
+                flows.rows.map((row) => row.map((x) => cell(x))),
+              ),
+            ),
+            element(
+              "p",
+              { class: "actions" },
+              element("button", { type: "button", onclick: file }, "CSV"),
+              element("button", { type: "button", onclick: whole }, "NetCDF"),
+            ),
+          ),
+          element(
+            "details",
+            {},
+            element("summary", {}, "What was run"),
+            element("pre", { tabindex: "0" }, result.summary),
+          ),
+          element(
+            "details",
+            { class: "code" },
+            element("summary", {}, "Show the code"),
+            element("pre", { tabindex: "0" }, `${result.code}\n\n# or\n# ${result.command}`),
+          ),
         );
         root.dispatchEvent(new CustomEvent("drawn"));
       }
     }
 
     const row = element("div", { class: "sides" });
-    const both = element("input", { type: "checkbox", id: "beside", onchange: () => {
-      if (both.checked) add("second", sides.get("first"));
-      else { const side = sides.get("second"); side.stop(); side.node.remove(); sides.delete("second"); zoom(null); }
-      row.classList.toggle("two", both.checked);
-      address();
-    } });
+    const both = element("input", {
+      type: "checkbox",
+      id: "beside",
+      onchange: () => {
+        if (both.checked) add("second", sides.get("first"));
+        else {
+          const side = sides.get("second");
+          side.stop();
+          side.node.remove();
+          sides.delete("second");
+          zoom(null);
+        }
+        row.classList.toggle("two", both.checked);
+        address();
+      },
+    });
     const add = (name, state) => {
       const side = new Side(name, state);
       sides.set(name, side);
       row.append(side.node);
       side.start();
     };
-    root.replaceChildren(element("h1", {}, spec.title), element("p", { class: "question" }, spec.question), said,
+    root.replaceChildren(
+      element("h1", {}, spec.title),
+      element("p", { class: "question" }, spec.question),
+      said,
       element("p", { class: "guess-first" }, both, element("label", { for: "beside" }, " A second scenario beside it")),
-      element("p", { class: "guess-first" }, guess, element("label", { for: "guess" }, " Guess first: hide the results until you have a guess")),
-      row, ...spec.notes.map((note) => element("p", { class: "note" }, note)));
+      element(
+        "p",
+        { class: "guess-first" },
+        guess,
+        element("label", { for: "guess" }, " Guess first: hide the results until you have a guess"),
+      ),
+      row,
+      ...spec.notes.map((note) => element("p", { class: "note" }, note)),
+    );
     guess.checked = new URLSearchParams(location.search).get("guess") === "first";
     root.classList.toggle("guess", guess.checked);
     both.checked = Boolean(spec.values.second);
     row.classList.toggle("two", both.checked);
     for (const [name] of SIDES) if (spec.values[name]) add(name, spec.values[name]);
-    dark.addEventListener("change", () => sides.forEach((side) => side.pictures.forEach((p) => p.data && p.show(p.data))), { signal });
+    dark.addEventListener(
+      "change",
+      () => sides.forEach((side) => side.pictures.forEach((p) => p.data && p.show(p.data))),
+      { signal },
+    );
   },
 });

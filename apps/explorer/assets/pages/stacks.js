@@ -1,62 +1,125 @@
 // Shares of a link by pairs of stacks, as recorded: a table for each link, and all numbers of the cell that is chosen.
-"use strict";
-explorer.page("stacks", (() => {
-  const { element } = explorer;
-  const percent = (x, digits = 0) => `${(100 * x).toFixed(digits)} %`;
-  /** Blue for more than half, orange for less, as strong as the share is uneven. */
-  const tint = (share) => `rgba(${share > 0.5 ? "31, 119, 180" : "255, 127, 14"}, ${(0.9 * Math.abs(share - 0.5) * 2).toFixed(3)})`;
+import { element } from "../core/dom.js";
+import { page } from "../core/pages.js";
 
-  const mount = (root, spec) => {
-    const served = Boolean(spec.values), { facts } = spec;
-    const parameters = new URLSearchParams(served ? location.search : location.hash.slice(1));
-    const state = { link: facts.links[0], sender: facts.senders[0], beside: "cubic" }, complaints = [];
-    const choices = { link: facts.links, sender: facts.senders, beside: facts.senders };
-    for (const [name, word] of parameters) {
-      if (!Object.hasOwn(choices, name)) complaints.push(`this page has no ${name.slice(0, 40)}; it has ${Object.keys(choices).join(", ")}`);
-      else if (choices[name].includes(word)) state[name] = word;
-      else complaints.push(`${name} must be one of the page's choices, got ${word.slice(0, 40)}`);
-    }
-    const address = () => {
-      const text = new URLSearchParams(state).toString();
-      history.replaceState(null, "", served ? `${location.pathname}?${text}` : `#${text}`);
-    };
+const percent = (x, digits = 0) => `${(100 * x).toFixed(digits)} %`;
+/** Blue for more than half, orange for less, as strong as the share is uneven. */
+const tint = (share) =>
+  `rgba(${share > 0.5 ? "31, 119, 180" : "255, 127, 14"}, ${(0.9 * Math.abs(share - 0.5) * 2).toFixed(3)})`;
 
-    const table = element("table"), chosen = element("div", { class: "chosen", role: "status" });
-    const cell = (sender, beside) => facts.cells[state.link][facts.senders.indexOf(sender)][facts.senders.indexOf(beside)];
-    const choose = (sender, beside) => {
-      Object.assign(state, { sender, beside });
-      show();
-      address();
-    };
-    const show = () => {
-      const button = (a, b) => {
-        const one = cell(a, b), here = a === state.sender && b === state.beside;
-        return element("button", { type: "button", "aria-pressed": String(here), "aria-label": `${a} beside ${b}: ${percent(one.share)}`, onclick: () => choose(a, b) }, (100 * one.share).toFixed(0));
-      };
-      const row = (a) => element("tr", {}, element("th", { scope: "row" }, a), ...facts.senders.map((b) => element("td", { style: `background: ${tint(cell(a, b).share)}` }, button(a, b))));
-      table.replaceChildren(element("caption", {}, `Share [%] of the row's sender beside the column's; ${state.link}`),
-        element("thead", {}, element("tr", {}, element("td", {}), ...facts.senders.map((b) => element("th", { scope: "col" }, b)))),
-        element("tbody", {}, ...facts.senders.map(row)));
-      const one = cell(state.sender, state.beside), [median, high, highest] = one.delay;
-      const lines = {
-        [`share of ${state.sender} beside ${state.beside}`]: `${percent(one.share, 1)}, 95 % interval ${percent(one.share_low, 1)} to ${percent(one.share_high, 1)}`,
-        "equal share": one.verdict, "use of the link by both": percent(one.use, 1), [`loss of ${state.sender}'s packets`]: percent(one.loss, 2),
-        "queueing delay: median, 95 %, 99 %": `${median}, ${high}, ${highest} ms`,
-      };
-      chosen.replaceChildren(element("dl", {}, ...Object.entries(lines).flatMap(([head, text]) => [element("dt", {}, head), element("dd", {}, text)])));
-      root.dispatchEvent(new CustomEvent("drawn"));
-    };
-    const link = element("select", { id: "link", onchange: () => { state.link = link.value; show(); address(); } },
-      ...facts.links.map((name) => element("option", { value: name, selected: name === state.link }, name)));
-    root.replaceChildren(element("h1", {}, spec.title), element("p", { class: "question" }, spec.question),
-      element("p", { class: "complaint", role: "status" }, complaints.join(". ")),
-      element("form", { class: "controls", "aria-label": "Link", onsubmit: (event) => event.preventDefault() },
-        element("div", { class: "control" }, element("label", { for: "link" }, "link and queue"), link)),
-      element("div", { class: "scroll shares", tabindex: "0" }, table), chosen,
-      element("p", { class: "note" }, `${facts.seeds} runs of ${facts.measured} measured seconds each, ${facts.linux}. Verdict on an equal share: ${facts.rule}.`),
-      element("ul", {}, ...Object.entries(facts.stacks).map(([name, about]) => element("li", {}, element("strong", {}, name), ` ${about}`))),
-      ...spec.notes.map((note) => element("p", { class: "note" }, note)));
-    show();
+const mount = (root, spec) => {
+  const served = Boolean(spec.values),
+    { facts } = spec;
+  const parameters = new URLSearchParams(served ? location.search : location.hash.slice(1));
+  const state = { link: facts.links[0], sender: facts.senders[0], beside: "cubic" },
+    complaints = [];
+  const choices = { link: facts.links, sender: facts.senders, beside: facts.senders };
+  for (const [name, word] of parameters) {
+    if (!Object.hasOwn(choices, name))
+      complaints.push(`this page has no ${name.slice(0, 40)}; it has ${Object.keys(choices).join(", ")}`);
+    else if (choices[name].includes(word)) state[name] = word;
+    else complaints.push(`${name} must be one of the page's choices, got ${word.slice(0, 40)}`);
+  }
+  const address = () => {
+    const text = new URLSearchParams(state).toString();
+    history.replaceState(null, "", served ? `${location.pathname}?${text}` : `#${text}`);
   };
-  return { mount };
-})());
+
+  const table = element("table"),
+    chosen = element("div", { class: "chosen", role: "status" });
+  const cell = (sender, beside) =>
+    facts.cells[state.link][facts.senders.indexOf(sender)][facts.senders.indexOf(beside)];
+  const choose = (sender, beside) => {
+    Object.assign(state, { sender, beside });
+    show();
+    address();
+  };
+  const show = () => {
+    const button = (a, b) => {
+      const one = cell(a, b),
+        here = a === state.sender && b === state.beside;
+      return element(
+        "button",
+        {
+          type: "button",
+          "aria-pressed": String(here),
+          "aria-label": `${a} beside ${b}: ${percent(one.share)}`,
+          onclick: () => choose(a, b),
+        },
+        (100 * one.share).toFixed(0),
+      );
+    };
+    const row = (a) =>
+      element(
+        "tr",
+        {},
+        element("th", { scope: "row" }, a),
+        ...facts.senders.map((b) => element("td", { style: `background: ${tint(cell(a, b).share)}` }, button(a, b))),
+      );
+    table.replaceChildren(
+      element("caption", {}, `Share [%] of the row's sender beside the column's; ${state.link}`),
+      element(
+        "thead",
+        {},
+        element("tr", {}, element("td", {}), ...facts.senders.map((b) => element("th", { scope: "col" }, b))),
+      ),
+      element("tbody", {}, ...facts.senders.map(row)),
+    );
+    const one = cell(state.sender, state.beside),
+      [median, high, highest] = one.delay;
+    const lines = {
+      [`share of ${state.sender} beside ${state.beside}`]: `${percent(one.share, 1)}, 95 % interval ${percent(one.share_low, 1)} to ${percent(one.share_high, 1)}`,
+      "equal share": one.verdict,
+      "use of the link by both": percent(one.use, 1),
+      [`loss of ${state.sender}'s packets`]: percent(one.loss, 2),
+      "queueing delay: median, 95 %, 99 %": `${median}, ${high}, ${highest} ms`,
+    };
+    chosen.replaceChildren(
+      element(
+        "dl",
+        {},
+        ...Object.entries(lines).flatMap(([head, text]) => [element("dt", {}, head), element("dd", {}, text)]),
+      ),
+    );
+    root.dispatchEvent(new CustomEvent("drawn"));
+  };
+  const link = element(
+    "select",
+    {
+      id: "link",
+      onchange: () => {
+        state.link = link.value;
+        show();
+        address();
+      },
+    },
+    ...facts.links.map((name) => element("option", { value: name, selected: name === state.link }, name)),
+  );
+  root.replaceChildren(
+    element("h1", {}, spec.title),
+    element("p", { class: "question" }, spec.question),
+    element("p", { class: "complaint", role: "status" }, complaints.join(". ")),
+    element(
+      "form",
+      { class: "controls", "aria-label": "Link", onsubmit: (event) => event.preventDefault() },
+      element("div", { class: "control" }, element("label", { for: "link" }, "link and queue"), link),
+    ),
+    element("div", { class: "scroll shares", tabindex: "0" }, table),
+    chosen,
+    element(
+      "p",
+      { class: "note" },
+      `${facts.seeds} runs of ${facts.measured} measured seconds each, ${facts.linux}. Verdict on an equal share: ${facts.rule}.`,
+    ),
+    element(
+      "ul",
+      {},
+      ...Object.entries(facts.stacks).map(([name, about]) =>
+        element("li", {}, element("strong", {}, name), ` ${about}`),
+      ),
+    ),
+    ...spec.notes.map((note) => element("p", { class: "note" }, note)),
+  );
+  show();
+};
+page("stacks", { mount });

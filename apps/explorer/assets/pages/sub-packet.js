@@ -1,352 +1,670 @@
-"use strict";
-(() => {
-  const { element, shown, brief, maths } = explorer;
-  const percent = (x) => (x >= 0.0995 ? `${(100 * x).toFixed(0)} %` : x >= 0.001 ? `${(100 * x).toPrecision(2)} %` : `${(100 * x).toExponential(0)} %`);
+import { Curves } from "../core/curves.js";
+import { element, maths } from "../core/dom.js";
+import { startJob } from "../core/jobs.js";
+import { brief, percent, shown, title } from "../core/numbers.js";
+import { KINDS, page } from "../core/pages.js";
+import { save } from "../core/save.js";
+import { ask, get, load } from "../core/server.js";
 
-  /** States on a ring: circles by probability, arrows by the flow between them. show({states, pi, edges, flows}). */
-  class Diagram extends explorer.Curves {
-    show(data) {
-      this.data = data;
-      const n = data.states.length, centre = 190, radius = n > 20 ? 150 : 140;
-      const turn = (i) => (2 * Math.PI * i) / n;
-      const place = data.states.map((_, i) => [centre + radius * Math.sin(turn(i)), centre - radius * Math.cos(turn(i))]);
-      const size = data.pi.map((p) => 4 + 26 * Math.sqrt(Math.max(0, p)));
-      const largest = Math.max(...data.flows, 1e-300);
-      const strongest = new Set([...data.edges.keys()].sort((a, b) => data.flows[b] - data.flows[a]).slice(0, 9));
-      const parts = [], words = [], taken = place.map(([x, y], i) => ({ x, y, far: size[i] + 2 })); // where no word may stand
-      data.edges.forEach(([a, b], k) => {
-        const width = 5 * Math.sqrt(data.flows[k] / largest);
-        if (!(width >= 0.25)) return;
-        const [x1, y1] = place[a], [x2, y2] = place[b], bend = 0.16;
-        const cx = (x1 + x2) / 2 + bend * (y2 - y1), cy = (y1 + y2) / 2 - bend * (x2 - x1);
-        const far = Math.hypot(x2 - cx, y2 - cy), ux = (x2 - cx) / far, uy = (y2 - cy) / far; // arrives along this
-        const head = 4 + width, ex = x2 - ux * (size[b] + head), ey = y2 - uy * (size[b] + head);
-        const tip = `${x2 - ux * size[b]},${y2 - uy * size[b]} ${ex - uy * head * 0.6},${ey + ux * head * 0.6} ${ex + uy * head * 0.6},${ey - ux * head * 0.6}`;
-        parts.push(`<g class="arrow"><title>${data.states[a]} to ${data.states[b]}: ${percent(data.flows[k])} of round trips</title>`
-          + `<path d="M${x1.toFixed(1)},${y1.toFixed(1)}Q${cx.toFixed(1)},${cy.toFixed(1)} ${ex.toFixed(1)},${ey.toFixed(1)}" fill="none" stroke-opacity="0.6" stroke-width="${width.toFixed(2)}"/>`
-          + `<polygon points="${tip.replace(/-?\d+\.\d+(e-?\d+)?/g, (x) => Number(x).toFixed(1))}" fill-opacity="0.8" stroke="none"/></g>`);
-        const on = (t) => [(1 - t) ** 2 * x1 + 2 * t * (1 - t) * cx + t * t * x2, (1 - t) ** 2 * y1 + 2 * t * (1 - t) * cy + t * t * y2];
-        for (let t = 0.05; width >= 0.6 && t < 1; t += 0.05) { const [x, y] = on(t); taken.push({ x, y, far: width / 2 + (Math.hypot(x - ex, y - ey) < 10 ? 5 : 1) }); }
-        if (strongest.has(k)) words.push({ k, on, text: percent(data.flows[k]) });
-      });
-      data.states.forEach((name, i) => {
-        const [x, y] = place[i], out = 1 + (size[i] + 15) / radius;
-        parts.push(`<circle cx="${x.toFixed(1)}" cy="${y.toFixed(1)}" r="${size[i].toFixed(1)}" class="state-circle"><title>${name}: ${percent(data.pi[i])} of the time</title></circle>`);
-        taken.push({ x: centre + (x - centre) * out, y: centre + (y - centre) * out, half: 3.2 * name.length });
-        parts.push(`<text x="${(centre + (x - centre) * out).toFixed(1)}" y="${(centre + (y - centre) * out).toFixed(1)}" text-anchor="middle" dominant-baseline="middle" font-size="${n > 20 ? 10 : 11}" fill="currentColor">${name}</text>`);
-      });
-      words.sort((a, b) => data.flows[b.k] - data.flows[a.k]).forEach((w) => { // beside its arrow, or left to the title
-        const half = 3.2 * w.text.length, free = ([x, y]) => taken.every((t) => Math.abs(t.x - x) > (t.half || t.far) + half || Math.abs(t.y - y) > (t.half ? 11 : t.far + 4));
-        const beside = [0.5, 0.4, 0.6, 0.3, 0.7, 0.2].flatMap((t) => { const [[a, b], [c, d], [x, y]] = [w.on(t - 0.02), w.on(t + 0.02), w.on(t)], long = Math.hypot(c - a, d - b) || 1, [nx, ny] = [(d - b) / long, (a - c) / long];
-          return [1, -1, 1.5, -1.5, 2, -2].map((side) => { const far = 5 + half * Math.abs(nx) + 4 * Math.abs(ny); return [x + side * far * nx, y + side * far * ny]; }); });
+/** States on a ring: circles by probability, arrows by the flow between them. show({states, pi, edges, flows}). */
+class Diagram extends Curves {
+  show(data) {
+    this.data = data;
+    const n = data.states.length,
+      centre = 190,
+      radius = n > 20 ? 150 : 140;
+    const turn = (i) => (2 * Math.PI * i) / n;
+    const place = data.states.map((_, i) => [centre + radius * Math.sin(turn(i)), centre - radius * Math.cos(turn(i))]);
+    const size = data.pi.map((p) => 4 + 26 * Math.sqrt(Math.max(0, p)));
+    const largest = Math.max(...data.flows, 1e-300);
+    const strongest = new Set([...data.edges.keys()].sort((a, b) => data.flows[b] - data.flows[a]).slice(0, 9));
+    const parts = [],
+      words = [],
+      taken = place.map(([x, y], i) => ({ x, y, far: size[i] + 2 })); // where no word may stand
+    data.edges.forEach(([a, b], k) => {
+      const width = 5 * Math.sqrt(data.flows[k] / largest);
+      if (!(width >= 0.25)) return;
+      const [x1, y1] = place[a],
+        [x2, y2] = place[b],
+        bend = 0.16;
+      const cx = (x1 + x2) / 2 + bend * (y2 - y1),
+        cy = (y1 + y2) / 2 - bend * (x2 - x1);
+      const far = Math.hypot(x2 - cx, y2 - cy),
+        ux = (x2 - cx) / far,
+        uy = (y2 - cy) / far; // arrives along this
+      const head = 4 + width,
+        ex = x2 - ux * (size[b] + head),
+        ey = y2 - uy * (size[b] + head);
+      const tip = `${x2 - ux * size[b]},${y2 - uy * size[b]} ${ex - uy * head * 0.6},${ey + ux * head * 0.6} ${ex + uy * head * 0.6},${ey - ux * head * 0.6}`;
+      parts.push(
+        `<g class="arrow"><title>${data.states[a]} to ${data.states[b]}: ${percent(data.flows[k])} of round trips</title>` +
+          `<path d="M${x1.toFixed(1)},${y1.toFixed(1)}Q${cx.toFixed(1)},${cy.toFixed(1)} ${ex.toFixed(1)},${ey.toFixed(1)}" fill="none" stroke-opacity="0.6" stroke-width="${width.toFixed(2)}"/>` +
+          `<polygon points="${tip.replace(/-?\d+\.\d+(e-?\d+)?/g, (x) => Number(x).toFixed(1))}" fill-opacity="0.8" stroke="none"/></g>`,
+      );
+      const on = (t) => [
+        (1 - t) ** 2 * x1 + 2 * t * (1 - t) * cx + t * t * x2,
+        (1 - t) ** 2 * y1 + 2 * t * (1 - t) * cy + t * t * y2,
+      ];
+      for (let t = 0.05; width >= 0.6 && t < 1; t += 0.05) {
+        const [x, y] = on(t);
+        taken.push({ x, y, far: width / 2 + (Math.hypot(x - ex, y - ey) < 10 ? 5 : 1) });
+      }
+      if (strongest.has(k)) words.push({ k, on, text: percent(data.flows[k]) });
+    });
+    data.states.forEach((name, i) => {
+      const [x, y] = place[i],
+        out = 1 + (size[i] + 15) / radius;
+      parts.push(
+        `<circle cx="${x.toFixed(1)}" cy="${y.toFixed(1)}" r="${size[i].toFixed(1)}" class="state-circle"><title>${name}: ${percent(data.pi[i])} of the time</title></circle>`,
+      );
+      taken.push({ x: centre + (x - centre) * out, y: centre + (y - centre) * out, half: 3.2 * name.length });
+      parts.push(
+        `<text x="${(centre + (x - centre) * out).toFixed(1)}" y="${(centre + (y - centre) * out).toFixed(1)}" text-anchor="middle" dominant-baseline="middle" font-size="${n > 20 ? 10 : 11}" fill="currentColor">${name}</text>`,
+      );
+    });
+    words
+      .sort((a, b) => data.flows[b.k] - data.flows[a.k])
+      .forEach((w) => {
+        // beside its arrow, or left to the title
+        const half = 3.2 * w.text.length,
+          free = ([x, y]) =>
+            taken.every(
+              (t) => Math.abs(t.x - x) > (t.half || t.far) + half || Math.abs(t.y - y) > (t.half ? 11 : t.far + 4),
+            );
+        const beside = [0.5, 0.4, 0.6, 0.3, 0.7, 0.2].flatMap((t) => {
+          const [[a, b], [c, d], [x, y]] = [w.on(t - 0.02), w.on(t + 0.02), w.on(t)],
+            long = Math.hypot(c - a, d - b) || 1,
+            [nx, ny] = [(d - b) / long, (a - c) / long];
+          return [1, -1, 1.5, -1.5, 2, -2].map((side) => {
+            const far = 5 + half * Math.abs(nx) + 4 * Math.abs(ny);
+            return [x + side * far * nx, y + side * far * ny];
+          });
+        });
         const at = beside.find(free);
         if (!at) return;
         [w.x, w.y] = at;
         taken.push({ x: w.x, y: w.y, half });
-        parts.push(`<text class="flow" x="${w.x.toFixed(1)}" y="${w.y.toFixed(1)}" text-anchor="middle" dominant-baseline="middle" font-size="11" fill="currentColor" stroke="var(--paper)" stroke-width="3" paint-order="stroke">${w.text}</text>`);
+        parts.push(
+          `<text class="flow" x="${w.x.toFixed(1)}" y="${w.y.toFixed(1)}" text-anchor="middle" dominant-baseline="middle" font-size="11" fill="currentColor" stroke="var(--paper)" stroke-width="3" paint-order="stroke">${w.text}</text>`,
+        );
       });
-      this.box.innerHTML = `<svg viewBox="-10 -10 400 400" role="img" aria-label="${this.spec.alt}" xmlns="http://www.w3.org/2000/svg">${parts.join("")}</svg>`
-        + '<p class="legend"><span>Circles: share of time. Arrows: transitions per round trip; the strongest are labelled; point at an arrow to read its share.</span></p>';
-      if (this.table && this.table.open) this.fill();
-    }
-
-    rows() {
-      const { states, pi, edges, flows } = this.data;
-      return [["state or transition", "share of time or transitions per round trip"], ...states.map((s, i) => [s, pi[i]]),
-        ...edges.map(([a, b], k) => [`${states[a]} to ${states[b]}`, flows[k]])];
-    }
-    resize() {}
-    redraw() {}
-    /** The picture itself, on white paper with its title, as text. */
-    image() {
-      const svg = this.box.querySelector("svg").cloneNode(true), ns = "http://www.w3.org/2000/svg";
-      const [left, top, width, height] = [-70, -45, 520, 480];
-      const made = (tag, attributes, text = "") => { const node = document.createElementNS(ns, tag); Object.entries(attributes).forEach(([k, v]) => node.setAttribute(k, v)); node.textContent = text; return node; };
-      const words = (y, size, text) => made("text", { x: left + width / 2, y, "text-anchor": "middle", "font-size": size, fill: "currentColor" }, text);
-      svg.prepend(made("rect", { x: left, y: top, width, height, fill: "#ffffff" }), words(top + 22, 15, this.spec.title));
-      svg.append(words(404, 11, "Circles: share of time. Arrows: transitions per epoch; the strongest are labelled."));
-      for (const [name, value] of [["viewBox", `${left} ${top} ${width} ${height}`], ["width", 2 * width], ["height", 2 * height], ["font-family", "sans-serif"]]) svg.setAttribute(name, value);
-      return new XMLSerializer().serializeToString(svg).replaceAll("currentColor", "#1b1b1b").replaceAll("var(--paper)", "#ffffff");
-    }
-
-    async keep(format, name) {
-      const text = this.image();
-      if (format === "svg") { explorer.save(`${name}.svg`, text, "image/svg+xml"); return; }
-      const drawn = new Image();
-      drawn.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
-      await drawn.decode();
-      const canvas = element("canvas", { width: drawn.width, height: drawn.height });
-      canvas.getContext("2d").drawImage(drawn, 0, 0);
-      explorer.save(`${name}.png`, await new Promise((resolve) => canvas.toBlob(resolve, "image/png")), "image/png");
-    }
+    this.box.innerHTML =
+      `<svg viewBox="-10 -10 400 400" role="img" aria-label="${this.spec.alt}" xmlns="http://www.w3.org/2000/svg">${parts.join("")}</svg>` +
+      '<p class="legend"><span>Circles: share of time. Arrows: transitions per round trip; the strongest are labelled; point at an arrow to read its share.</span></p>';
+    if (this.table && this.table.open) this.fill();
   }
-  explorer.KINDS.diagram = Diagram;
 
-  const CHAINS = ["approximate", "full", "exact"];
-  const range = (low, n) => Float64Array.from({ length: n }, (_, i) => low + 0.005 * i);
-  const SHORT = range(0.005, 99), LONG = range(0.005, 139);
-  const out = new Float64Array(1000);
-  const ids = {};
-
-  /** The loss at which the exact chain delivers the share of each user; 0 where they do not fill the link. */
-  const lossOfLink = (values, functions, at) => {
-    const { run, bounds: [low, high] } = functions.share, share = new Float64Array(1);
-    run([values.users, values.rate, values.base_rtt, values.buffer, values.packet_size], share);
-    const goodput = (p) => at("exact", p)[values.w_max + 2];
-    if (goodput(low) <= share[0]) return { share: share[0], loss: 0, at: low };
-    if (goodput(high) > share[0]) return { share: share[0], loss: NaN, at: high };
-    let [a, b] = [Math.log(low / (1 - low)), Math.log(high / (1 - high))];
-    for (let i = 0; i < 100 && b - a > 1e-15 * Math.abs(a); i++) {
-      const middle = (a + b) / 2;
-      if (goodput(1 / (1 + Math.exp(-middle))) > share[0]) a = middle; else b = middle;
-    }
-    const loss = 1 / (1 + Math.exp(-(a + b) / 2));
-    return { share: share[0], loss, at: loss };
-  };
-
-  // ---- what stands below the pictures ------------------------------------------------------------------------
-  const table = (head, rows) => element("table", {}, element("thead", {}, element("tr", {}, ...head.map((w) => element("th", { scope: "col" }, w)))),
-    element("tbody", {}, ...rows.map((row) => element("tr", {}, ...row.map((x) => element("td", { class: "words" }, ...(typeof x === "string" ? maths(x) : [x])))))));
-  const panel = (name, title, ...nodes) => element("section", { class: "panel", "aria-label": title, id: `panel-${name}` }, element("h2", {}, title), ...nodes);
-
-  const holds = (values, functions, loss) => {
-    const { limit, holds: rows } = functions.share, { threshold } = functions.lengths;
-    const says = (fine) => (fine ? "holds here" : "does not hold here");
-    const own = { m_0: `m_0 = ${shown(values.base_timeout)} here`, m: `m = ${values.collapse} here` };
-    const bounded = [
-      [`Loss is below ${limit}: the approximate and the full chain have a mean wait.`, says(loss < limit), ""],
-      [`Loss is below ${shown(threshold)}: silences of the exact chain would have a finite mean without a cap on the backoff (m = ${values.collapse}).`, says(loss < threshold), ""],
+  rows() {
+    const { states, pi, edges, flows } = this.data;
+    return [
+      ["state or transition", "share of time or transitions per round trip"],
+      ...states.map((s, i) => [s, pi[i]]),
+      ...edges.map(([a, b], k) => [`${states[a]} to ${states[b]}`, flows[k]]),
     ];
-    ids.holds.replaceChildren(table(["the models assume", "at this point", "measured with packets"], [...bounded, ...rows.map(([assumed, key, measured]) => [assumed, own[key] || "always assumed", measured])]));
-  };
+  }
+  resize() {}
+  redraw() {}
+  /** The picture itself, on white paper with its title, as text. */
+  image() {
+    const svg = this.box.querySelector("svg").cloneNode(true),
+      ns = "http://www.w3.org/2000/svg";
+    const [left, top, width, height] = [-70, -45, 520, 480];
+    const made = (tag, attributes, text = "") => {
+      const node = document.createElementNS(ns, tag);
+      Object.entries(attributes).forEach(([k, v]) => node.setAttribute(k, v));
+      node.textContent = text;
+      return node;
+    };
+    const words = (y, size, text) =>
+      made("text", { x: left + width / 2, y, "text-anchor": "middle", "font-size": size, fill: "currentColor" }, text);
+    svg.prepend(
+      made("rect", { x: left, y: top, width, height, fill: "#ffffff" }),
+      words(top + 22, 15, this.spec.title),
+    );
+    svg.append(words(404, 11, "Circles: share of time. Arrows: transitions per epoch; the strongest are labelled."));
+    for (const [name, value] of [
+      ["viewBox", `${left} ${top} ${width} ${height}`],
+      ["width", 2 * width],
+      ["height", 2 * height],
+      ["font-family", "sans-serif"],
+    ])
+      svg.setAttribute(name, value);
+    return new XMLSerializer()
+      .serializeToString(svg)
+      .replaceAll("currentColor", "#1b1b1b")
+      .replaceAll("var(--paper)", "#ffffff");
+  }
 
-  // ---- the packet simulator at this point --------------------------------------------------------------------
-  const measured = { runs: [], job: null }; // what came out during this visit
-  const wholeKey = (values) => JSON.stringify(values), sameFlows = (values) => JSON.stringify(["w_max", "base_timeout", "backoff_cap", "stages", "collapse"].map((k) => values[k]));
-  const interval = (one, digits = 3) => (!one || one.mean === null ? "not measured" : `${Number(one.mean.toPrecision(digits))}` + (one.low === null ? "" : ` (${Number(one.low.toPrecision(digits))} to ${Number(one.high.toPrecision(digits))})`));
+  async keep(format, name) {
+    const text = this.image();
+    if (format === "svg") {
+      save(`${name}.svg`, text, "image/svg+xml");
+      return;
+    }
+    const drawn = new Image();
+    drawn.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
+    await drawn.decode();
+    const canvas = element("canvas", { width: drawn.width, height: drawn.height });
+    canvas.getContext("2d").drawImage(drawn, 0, 0);
+    save(`${name}.png`, await new Promise((resolve) => canvas.toBlob(resolve, "image/png")), "image/png");
+  }
+}
+KINDS.diagram = Diagram;
 
-  const showRun = (values) => {
-    const run = measured.runs.findLast((one) => one.key === wholeKey(values));
-    ids.run.textContent = run ? "Run it again" : "Run the packet simulator here";
-    ids.about.textContent = values.source === "slider"
+const CHAINS = ["approximate", "full", "exact"];
+const range = (low, n) => Float64Array.from({ length: n }, (_, i) => low + 0.005 * i);
+const SHORT = range(0.005, 99),
+  LONG = range(0.005, 139);
+const out = new Float64Array(1000);
+const ids = {};
+
+/** The loss at which the exact chain delivers the share of each user; 0 where they do not fill the link. */
+const lossOfLink = (values, functions, at) => {
+  const {
+      run,
+      bounds: [low, high],
+    } = functions.share,
+    share = new Float64Array(1);
+  run([values.users, values.rate, values.base_rtt, values.buffer, values.packet_size], share);
+  const goodput = (p) => at("exact", p)[values.w_max + 2];
+  if (goodput(low) <= share[0]) return { share: share[0], loss: 0, at: low };
+  if (goodput(high) > share[0]) return { share: share[0], loss: NaN, at: high };
+  let [a, b] = [Math.log(low / (1 - low)), Math.log(high / (1 - high))];
+  for (let i = 0; i < 100 && b - a > 1e-15 * Math.abs(a); i++) {
+    const middle = (a + b) / 2;
+    if (goodput(1 / (1 + Math.exp(-middle))) > share[0]) a = middle;
+    else b = middle;
+  }
+  const loss = 1 / (1 + Math.exp(-(a + b) / 2));
+  return { share: share[0], loss, at: loss };
+};
+
+// ---- what stands below the pictures ------------------------------------------------------------------------
+const table = (head, rows) =>
+  element(
+    "table",
+    {},
+    element("thead", {}, element("tr", {}, ...head.map((w) => element("th", { scope: "col" }, w)))),
+    element(
+      "tbody",
+      {},
+      ...rows.map((row) =>
+        element(
+          "tr",
+          {},
+          ...row.map((x) => element("td", { class: "words" }, ...(typeof x === "string" ? maths(x) : [x]))),
+        ),
+      ),
+    ),
+  );
+const panel = (name, title, ...nodes) =>
+  element("section", { class: "panel", "aria-label": title, id: `panel-${name}` }, element("h2", {}, title), ...nodes);
+
+const holds = (values, functions, loss) => {
+  const { limit, holds: rows } = functions.share,
+    { threshold } = functions.lengths;
+  const says = (fine) => (fine ? "holds here" : "does not hold here");
+  const own = { m_0: `m_0 = ${shown(values.base_timeout)} here`, m: `m = ${values.collapse} here` };
+  const bounded = [
+    [`Loss is below ${limit}: the approximate and the full chain have a mean wait.`, says(loss < limit), ""],
+    [
+      `Loss is below ${shown(threshold)}: silences of the exact chain would have a finite mean without a cap on the backoff (m = ${values.collapse}).`,
+      says(loss < threshold),
+      "",
+    ],
+  ];
+  ids.holds.replaceChildren(
+    table(
+      ["the models assume", "at this point", "measured with packets"],
+      [...bounded, ...rows.map(([assumed, key, measured]) => [assumed, own[key] || "always assumed", measured])],
+    ),
+  );
+};
+
+// ---- the packet simulator at this point --------------------------------------------------------------------
+const measured = { runs: [], job: null }; // what came out during this visit
+const wholeKey = (values) => JSON.stringify(values),
+  sameFlows = (values) =>
+    JSON.stringify(["w_max", "base_timeout", "backoff_cap", "stages", "collapse"].map((k) => values[k]));
+const interval = (one, digits = 3) =>
+  !one || one.mean === null
+    ? "not measured"
+    : `${Number(one.mean.toPrecision(digits))}` +
+      (one.low === null ? "" : ` (${Number(one.low.toPrecision(digits))} to ${Number(one.high.toPrecision(digits))})`);
+
+const showRun = (values) => {
+  const run = measured.runs.findLast((one) => one.key === wholeKey(values));
+  ids.run.textContent = run ? "Run it again" : "Run the packet simulator here";
+  ids.about.textContent =
+    values.source === "slider"
       ? "Twenty simulated flows, each with the slider's loss, losses independent, a constant round trip, and timeouts of the base timeout: what the chains assume, with real senders."
       : "The users on a drop-tail link with this rate and buffer, round-trip times spread by 5 % to either side.";
-    if (!run) { ids.measured.replaceChildren(); return; }
-    const { data } = run;
-    ids.measured.replaceChildren(element("p", {}, `${data.flows} flows, ${data.runs} runs of ${shown(data.seconds)} s each; means with 95 % intervals.`),
-      element("div", { class: "scroll wide", tabindex: "0" }, table(["quantity", "measured with packets"], [
-        ["loss rate", interval(data.loss)], ["goodput [packet per RTT]", interval(data.goodput)], ["share of round trips without a packet", interval(data.sent[0])],
-        ["first timeout [RTT]", interval(data.timer)], ["loss of resent packets over that of others", interval(data.resent)],
-        ...Object.entries(data.distances).map(([kind, d]) => [`distance from the ${kind} chain (total variation)`, `${interval(d)}: ${d.verdict}`]),
-      ])));
-  };
+  if (!run) {
+    ids.measured.replaceChildren();
+    return;
+  }
+  const { data } = run;
+  ids.measured.replaceChildren(
+    element(
+      "p",
+      {},
+      `${data.flows} flows, ${data.runs} runs of ${shown(data.seconds)} s each; means with 95 % intervals.`,
+    ),
+    element(
+      "div",
+      { class: "scroll wide", tabindex: "0" },
+      table(
+        ["quantity", "measured with packets"],
+        [
+          ["loss rate", interval(data.loss)],
+          ["goodput [packet per RTT]", interval(data.goodput)],
+          ["share of round trips without a packet", interval(data.sent[0])],
+          ["first timeout [RTT]", interval(data.timer)],
+          ["loss of resent packets over that of others", interval(data.resent)],
+          ...Object.entries(data.distances).map(([kind, d]) => [
+            `distance from the ${kind} chain (total variation)`,
+            `${interval(d)}: ${d.verdict}`,
+          ]),
+        ],
+      ),
+    ),
+  );
+};
 
-  const simulator = (values) => {
-    ids.about = element("p", {});
-    ids.told = element("span", { role: "status" });
-    ids.measured = element("div", {});
-    const stop = () => { if (measured.job) measured.job.cancel(); };
-    ids.cancel = element("button", { type: "button", hidden: true, onclick: stop }, "Cancel");
-    ids.run = element("button", { type: "button", onclick: () => {
-      stop();
-      const key = wholeKey(values), flows = sameFlows(values), words = { ...values };
-      ids.cancel.hidden = false;
-      measured.job = explorer.jobs.start("sub-packet-packets", words, async (status, job) => {
-        if (job !== measured.job) return;
-        ids.told.textContent = status.state === "running" ? `${status.said || "running"}: ${Math.round(100 * status.share)} %` : status.state === "done" ? "" : status.said;
-        if (["waiting", "running"].includes(status.state)) return;
-        ids.cancel.hidden = true;
-        if (status.state !== "done") return;
-        const data = await (await explorer.get(job.address("result.json"))).json();
-        measured.runs.push({ key, flows, data });
-        ids.redraw();
-      });
-    } }, "Run the packet simulator here");
-    return [ids.about, element("p", { class: "actions" }, ids.run, ids.cancel, ids.told), ids.measured];
+const simulator = (values) => {
+  ids.about = element("p", {});
+  ids.told = element("span", { role: "status" });
+  ids.measured = element("div", {});
+  const stop = () => {
+    if (measured.job) measured.job.cancel();
   };
+  ids.cancel = element("button", { type: "button", hidden: true, onclick: stop }, "Cancel");
+  ids.run = element(
+    "button",
+    {
+      type: "button",
+      onclick: () => {
+        stop();
+        const key = wholeKey(values),
+          flows = sameFlows(values),
+          words = { ...values };
+        ids.cancel.hidden = false;
+        measured.job = startJob("sub-packet-packets", words, async (status, job) => {
+          if (job !== measured.job) return;
+          ids.told.textContent =
+            status.state === "running"
+              ? `${status.said || "running"}: ${Math.round(100 * status.share)} %`
+              : status.state === "done"
+                ? ""
+                : status.said;
+          if (["waiting", "running"].includes(status.state)) return;
+          ids.cancel.hidden = true;
+          if (status.state !== "done") return;
+          const data = await (await get(job.address("result.json"))).json();
+          measured.runs.push({ key, flows, data });
+          ids.redraw();
+        });
+      },
+    },
+    "Run the packet simulator here",
+  );
+  return [ids.about, element("p", { class: "actions" }, ids.run, ids.cancel, ids.told), ids.measured];
+};
 
-  /** Measured points over curves: x with the measured losses in it, and series of points that are null elsewhere. */
-  const withPoints = (losses, runs) => {
-    const own = runs.map((run) => run.data.loss.mean).filter((p) => p !== null && p <= losses[losses.length - 1]);
-    return own.length ? Float64Array.from(new Set([...losses, ...own])).sort() : losses;
-  };
-  const points = (x, runs, of) => {
-    const place = (key) => Array.from(x, (p) => { const run = runs.findLast((one) => one.data.loss.mean === p); return run ? of(run.data)[key] : null; });
-    return { name: "packets", kind: "points", y: place("mean"), low: place("low"), high: place("high") };
-  };
-
-  const formula = { data: null, key: "" };
-  const showForm = () => {
-    const { data } = formula, state = ids.state.value;
-    if (!data || !data.states[state]) return;
-    const { mathml, latex } = data.states[state];
-    const math = (pieces) => pieces.map((piece) => `<math>${piece.startsWith("<mrow>") ? piece : `<mrow>${piece}</mrow>`}</math>`).join(" ");
-    ids.math.innerHTML = `<p><math><mrow><mi>π</mi><mo>(</mo><mtext>${state}</mtext><mo>)</mo><mo>=</mo><mi>N</mi><mo>/</mo><mi>D</mi></mrow></math></p>`
-      + `<p><math><mi>N</mi><mo>=</mo></math> ${math(mathml)}</p><p><math><mi>D</mi><mo>=</mo></math> ${math(data.denominator.mathml)}</p>`;
-    ids.latex.value = `\\pi_{\\mathrm{${state.replace("*", "^*")}}} = \\frac{${latex}}{${data.denominator.latex}}`;
-  };
-  const setForm = (data) => {
-    const before = ids.state.value, states = Object.keys(data.states);
-    formula.data = data;
-    ids.state.replaceChildren(...states.map((s) => element("option", { value: s, selected: s === before }, s)));
-    ids.formPanel.classList.remove("old");
-    showForm();
-  };
-  const askForm = async (spec, values) => {
-    const served = Boolean(spec.answers);
-    const shape = { full: ["w_max", "stages"], approximate: ["w_max"], exact: ["w_max", "backoff_cap", "collapse"] };
-    const kind = served ? values.chain : "approximate", timeout = served ? values.base_timeout : 2;
-    const key = JSON.stringify([kind, timeout, ...shape[kind].map((k) => values[k])]);
-    if (!ids.form.open || key === formula.key) return;
-    formula.key = key;
-    ids.formWords.textContent = `The ${kind} chain with a base timeout of ${shown(timeout)} round trips, as a function of the loss p: the share of time in a state.`
-      + (served ? "" : " The other chains' forms, and other timeouts, are in the served page (tcpdynamics explore).");
-    ids.formPanel.classList.add("old");
-    try {
-      const data = served ? await explorer.ask(spec, "forms", values) : (await explorer.load(spec, spec.printed.find((p) => p.name === "form"), values)).forms;
-      if (formula.key === key) setForm(data);
-    } catch (error) { if (formula.key === key) { ids.formWords.textContent = error.message; formula.key = ""; } }
-  };
-
-  // ---- the simulator's own sender: series along the loss rate, from the server -------------------------------
-  const own = { key: "", series: null };
-  const senderKey = (values) => JSON.stringify(["sender", "rules", "w_max", "backoff_cap", "base_timeout"].map((k) => values[k]));
-  /** Its quantities at a loss: shares of round trips with 0, 1, ..., W packets, then the goodput; null where it is not known. */
-  const ofSender = (values, loss) => {
-    const { series } = own;
-    if (values.sender === "none" || own.key !== senderKey(values) || !series || !(loss >= series.edges[0] && loss <= series.edges.at(-1))) return null;
-    let k = 0;
-    while (k < series.pieces.length - 1 && loss > series.edges[k + 1]) k++;
-    const low = series.edges[k], high = series.edges[k + 1], x = (2 * loss - low - high) / (high - low);
-    return series.pieces[k].map((c) => { // Clenshaw
-      let [b, after] = [0, 0];
-      for (let i = c.length - 1; i > 0; i--) [b, after] = [2 * x * b - after + c[i], b];
-      return x * b - after + c[0];
+/** Measured points over curves: x with the measured losses in it, and series of points that are null elsewhere. */
+const withPoints = (losses, runs) => {
+  const own = runs.map((run) => run.data.loss.mean).filter((p) => p !== null && p <= losses[losses.length - 1]);
+  return own.length ? Float64Array.from(new Set([...losses, ...own])).sort() : losses;
+};
+const points = (x, runs, of) => {
+  const place = (key) =>
+    Array.from(x, (p) => {
+      const run = runs.findLast((one) => one.data.loss.mean === p);
+      return run ? of(run.data)[key] : null;
     });
-  };
-  const askSender = async (spec, values) => {
-    const key = senderKey(values);
-    ids.sender.hidden = values.sender === "none";
-    if (ids.sender.hidden || key === own.key) return;
-    own.key = key;
-    own.series = null;
-    ids.sender.textContent = spec.answers ? "" : "The simulator's own sender is in the served page only (tcpdynamics explore).";
-    if (!spec.answers) return;
-    const began = performance.now();
-    const wait = () => {
-      const seconds = Math.round((performance.now() - began) / 1000);
-      if (own.key === key) ids.sender.textContent = `Running the ${values.sender} sender through every pattern of losses: ${seconds} s so far. A first time of all takes up to a minute, since the simulator is compiled; else some seconds.`;
-    };
-    wait();
-    const clock = setInterval(wait, 1000);
-    try {
-      const series = await explorer.ask(spec, "sender", values);
-      clearInterval(clock);
-      if (own.key !== key) return;
-      own.series = series;
-      ids.sender.textContent = `The ${values.sender} sender by the rules ${values.rules}: ${series.about}.`;
-      ids.redraw();
-    } catch (error) { if (own.key === key) { ids.sender.textContent = error.name === "AbortError" ? "" : `The simulator's own sender is not drawn: ${error.message}`; if (error.name === "AbortError" || error.silent) own.key = ""; } } finally { clearInterval(clock); }
-  };
+  return { name: "packets", kind: "points", y: place("mean"), low: place("low"), high: place("high") };
+};
 
-  const askExact = async (spec, values) => {
-    ids.fractions.classList.add("old");
-    try {
-      const { loss, base_timeout, rows } = await explorer.ask(spec, "exact", values, ids.typed.value);
-      const short = (text) => (text.length > 160 ? `${text.slice(0, 80)} … (${text.length} characters)` : text);
-      ids.fractions.replaceChildren(element("p", {}, `The ${values.chain} chain at a loss of ${loss}, base timeout ${base_timeout} RTT: exact shares of time, which sum to one.`),
-        element("div", { class: "scroll", tabindex: "0" }, table(["state", "share of time, exact", "share of time"], rows.map(([s, x, y]) => [s, element("span", { title: x.slice(0, 2000) }, short(x)), shown(y)]))));
-    } catch (error) { if (error.name === "AbortError") return; ids.fractions.replaceChildren(element("p", { class: "complaint", role: "status" }, error.message)); }
-    ids.fractions.classList.remove("old");
-  };
-
-  explorer.page("sub-packet", {
-    panels(spec, values) {
+const formula = { data: null, key: "" };
+const showForm = () => {
+  const { data } = formula,
+    state = ids.state.value;
+  if (!data || !data.states[state]) return;
+  const { mathml, latex } = data.states[state];
+  const math = (pieces) =>
+    pieces.map((piece) => `<math>${piece.startsWith("<mrow>") ? piece : `<mrow>${piece}</mrow>`}</math>`).join(" ");
+  ids.math.innerHTML =
+    `<p><math><mrow><mi>π</mi><mo>(</mo><mtext>${state}</mtext><mo>)</mo><mo>=</mo><mi>N</mi><mo>/</mo><mi>D</mi></mrow></math></p>` +
+    `<p><math><mi>N</mi><mo>=</mo></math> ${math(mathml)}</p><p><math><mi>D</mi><mo>=</mo></math> ${math(data.denominator.mathml)}</p>`;
+  ids.latex.value = `\\pi_{\\mathrm{${state.replace("*", "^*")}}} = \\frac{${latex}}{${data.denominator.latex}}`;
+};
+const setForm = (data) => {
+  const before = ids.state.value,
+    states = Object.keys(data.states);
+  formula.data = data;
+  ids.state.replaceChildren(...states.map((s) => element("option", { value: s, selected: s === before }, s)));
+  ids.formPanel.classList.remove("old");
+  showForm();
+};
+const askForm = async (spec, values) => {
+  const served = Boolean(spec.answers);
+  const shape = { full: ["w_max", "stages"], approximate: ["w_max"], exact: ["w_max", "backoff_cap", "collapse"] };
+  const kind = served ? values.chain : "approximate",
+    timeout = served ? values.base_timeout : 2;
+  const key = JSON.stringify([kind, timeout, ...shape[kind].map((k) => values[k])]);
+  if (!ids.form.open || key === formula.key) return;
+  formula.key = key;
+  ids.formWords.textContent =
+    `The ${kind} chain with a base timeout of ${shown(timeout)} round trips, as a function of the loss p: the share of time in a state.` +
+    (served ? "" : " The other chains' forms, and other timeouts, are in the served page (tcpdynamics explore).");
+  ids.formPanel.classList.add("old");
+  try {
+    const data = served
+      ? await ask(spec, "forms", values)
+      : (
+          await load(
+            spec,
+            spec.printed.find((p) => p.name === "form"),
+            values,
+          )
+        ).forms;
+    if (formula.key === key) setForm(data);
+  } catch (error) {
+    if (formula.key === key) {
+      ids.formWords.textContent = error.message;
       formula.key = "";
-      ids.reading = element("p", { class: "reading", role: "status" });
-      ids.sender = element("p", { role: "status", id: "own-sender", hidden: true });
-      own.key = "";
-      ids.holds = element("div", { class: "scroll wide", tabindex: "0" });
-      ids.state = element("select", { id: "form-state", onchange: showForm });
-      ids.math = element("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "closed form" });
-      ids.latex = element("textarea", { id: "form-latex", readonly: true, rows: 3, spellcheck: "false" });
-      ids.formWords = element("p", {});
-      ids.formPanel = element("div", { class: "picture form" }, ids.formWords, element("p", {}, element("label", { for: "form-state" }, "state "), ids.state), ids.math,
-        element("p", {}, element("label", { for: "form-latex" }, "LaTeX"), element("br"), ids.latex),
-        element("p", { class: "actions" }, element("button", { type: "button", onclick: () => { ids.latex.select(); document.execCommand("copy"); } }, "Copy the LaTeX")));
-      ids.form = element("details", { id: "closed-form", ontoggle: () => ids.current && askForm(spec, values) }, element("summary", {}, "Show the closed form"), ids.formPanel);
-      const panels = spec.answers ? [panel("packets", "Packets at this point", ...simulator(values))] : [];
-      panels.push(panel("holds", "Where the chain holds", ids.holds), panel("closed-form", "The stationary law in closed form", ids.form));
-      if (spec.answers) {
-        ids.typed = element("input", { id: "exact-loss", value: "1/10", maxlength: 20, class: "exact" });
-        ids.fractions = element("div", { class: "picture words" });
-        panels.push(panel("exact", "Exact rationals", element("form", { class: "actions", onsubmit: (event) => { event.preventDefault(); askExact(spec, values); } },
-          element("label", { for: "exact-loss" }, "loss, as a fraction or a decimal"), ids.typed, element("button", { type: "submit" }, "Exact rationals")), ids.fractions));
-      }
-      return panels;
-    },
+    }
+  }
+};
 
-    draw(values, functions, figures, set, spec) {
-      const at = (kind, loss) => { functions[kind].run([loss, values.base_timeout], out); return out; };
-      const { limit } = functions.share, onLink = values.source !== "slider", W = values.w_max;
-      const link = onLink ? lossOfLink(values, functions, at) : null;
-      const loss = onLink ? link.loss : values.loss, here = onLink ? link.at : values.loss;
-      const valid = (kind, p) => kind === "exact" || p < limit;
-      const packets = Float64Array.from({ length: W + 1 }, (_, n) => n);
-      const bars = CHAINS.map((name) => ({ name, kind: "bars", y: valid(name, here) ? Array.from(at(name, here).subarray(0, W + 1)) : new Array(W + 1).fill(null) }));
-      const run = measured.runs.findLast((one) => one.key === wholeKey(values)), runs = measured.runs.filter((one) => one.flows === sameFlows(values));
-      const sender = ofSender(values, loss);
-      if (sender) bars.push({ name: "sender", kind: "bars", y: sender.slice(0, W + 1) });
-      if (run) bars.push({ name: "packets", kind: "bars", ...Object.fromEntries([["y", "mean"], ["low", "low"], ["high", "high"]].map(([to, from]) => [to, run.data.sent.map((one) => one[from])])) });
-      figures.packets.show({ x: packets, xTitle: "packets sent in a round trip", yTitle: "share of round trips", series: bars, range: [0, 1], xRange: [-0.6, W + 0.6] });
-
-      const losses = withPoints(onLink ? LONG : SHORT, runs), goodput = [], silence = [];
-      for (const name of CHAINS) {
-        const sent = new Float64Array(losses.length).fill(NaN), silent = new Float64Array(losses.length).fill(NaN);
-        losses.forEach((p, i) => { if (valid(name, p)) { at(name, p); sent[i] = out[W + 2]; silent[i] = out[0]; } });
-        goodput.push({ name, y: sent });
-        silence.push({ name, y: silent });
-      }
-      if (sender) {
-        const along = Array.from(losses, (p) => ofSender(values, p));
-        goodput.push({ name: "sender", y: Float64Array.from(along, (one) => (one ? one[W + 1] : NaN)) });
-        silence.push({ name: "sender", y: Float64Array.from(along, (one) => (one ? one[0] : NaN)) });
-      }
-      if (onLink) goodput.push({ name: "share of each user", y: new Float64Array(losses.length).fill(link.share) });
-      if (runs.length) { goodput.push(points(losses, runs, (data) => data.goodput)); silence.push(points(losses, runs, (data) => data.sent[0])); }
-      const common = { x: losses, xTitle: "loss rate", marker: loss, linked: "loss" };
-      figures.goodput.show({ ...common, yTitle: explorer.title("goodput", "packet per RTT"), series: goodput, range: [0, W] });
-      figures.silence.show({ ...common, yTitle: "silent share of round trips", series: silence, range: [0, 1] });
-
-      const { levels } = functions.lengths, law = new Float64Array(2 * levels);
-      functions.lengths.run([here, values.base_timeout], law);
-      const lengths = Array.from(law.subarray(0, levels)), chances = Array.from(law.subarray(levels));
-      const silentTime = chances.map((c, i) => c * lengths[i]), whole = silentTime.reduce((a, b) => a + b, 0);
-      figures.lengths.show({
-        x: Float64Array.from(lengths, (_, i) => i + 1), xTitle: explorer.title("length of a silence", "RTT"), yTitle: "share", range: [0, 1], xRange: [0.4, levels + 0.6],
-        labels: lengths.map((x) => shown(Number(x.toPrecision(3)))), exact: lengths,
-        series: [{ name: "of silences", kind: "bars", y: chances }, { name: "of the silent time", kind: "bars", y: silentTime.map((x) => x / whole) }],
-      });
-
-      const chain = functions[values.chain], n = chain.states.length, fine = valid(values.chain, here);
-      if (fine) at(values.chain, here);
-      const cut = (from, length) => Array.from({ length }, (_, i) => (fine ? out[from + i] : NaN));
-      figures.diagram.show({ states: chain.states, pi: cut(W + 3, n).map((x) => x || 0), edges: chain.edges, flows: cut(W + 3 + n, chain.edges.length).map((x) => x || 0) });
-
-      at("exact", here);
-      const words = onLink
-        ? (loss === 0 ? `Each of ${values.users} users could send ${brief(link.share)} packets per round trip, more than a window of ${W} uses: the link is not full, and nothing is lost.`
-          : Number.isNaN(loss) ? `Each of ${values.users} users would have ${brief(link.share)} packets per round trip, which the chain does not reach at any loss.`
-            : `Each of ${values.users} users has ${brief(link.share)} packets per round trip, so that ${percent(loss)} of the packets are lost, and a user is silent ${percent(out[0])} of the time (exact chain).`)
-        : `At a loss of ${percent(loss)} a flow delivers ${brief(out[W + 2])} packets per round trip and is silent ${percent(out[0])} of the time (exact chain).`;
-      ids.reading.textContent = fine ? words : `${words} The ${values.chain} chain has no stationary law at losses of ${limit} and above.`;
-      if (!ids.reading.isConnected) document.querySelector(".figures").before(ids.reading, ids.sender);
-      ids.current = functions;
-      ids.redraw = () => this.draw(values, functions, figures, set, spec);
-      if (spec.answers) showRun(values);
-      holds(values, functions, loss);
-      askForm(spec, values);
-      askSender(spec, values);
-    },
+// ---- the simulator's own sender: series along the loss rate, from the server -------------------------------
+const own = { key: "", series: null };
+const senderKey = (values) =>
+  JSON.stringify(["sender", "rules", "w_max", "backoff_cap", "base_timeout"].map((k) => values[k]));
+/** Its quantities at a loss: shares of round trips with 0, 1, ..., W packets, then the goodput; null where it is not known. */
+const ofSender = (values, loss) => {
+  const { series } = own;
+  if (
+    values.sender === "none" ||
+    own.key !== senderKey(values) ||
+    !series ||
+    !(loss >= series.edges[0] && loss <= series.edges.at(-1))
+  )
+    return null;
+  let k = 0;
+  while (k < series.pieces.length - 1 && loss > series.edges[k + 1]) k++;
+  const low = series.edges[k],
+    high = series.edges[k + 1],
+    x = (2 * loss - low - high) / (high - low);
+  return series.pieces[k].map((c) => {
+    // Clenshaw
+    let [b, after] = [0, 0];
+    for (let i = c.length - 1; i > 0; i--) [b, after] = [2 * x * b - after + c[i], b];
+    return x * b - after + c[0];
   });
-})();
+};
+const askSender = async (spec, values) => {
+  const key = senderKey(values);
+  ids.sender.hidden = values.sender === "none";
+  if (ids.sender.hidden || key === own.key) return;
+  own.key = key;
+  own.series = null;
+  ids.sender.textContent = spec.answers
+    ? ""
+    : "The simulator's own sender is in the served page only (tcpdynamics explore).";
+  if (!spec.answers) return;
+  const began = performance.now();
+  const wait = () => {
+    const seconds = Math.round((performance.now() - began) / 1000);
+    if (own.key === key)
+      ids.sender.textContent = `Running the ${values.sender} sender through every pattern of losses: ${seconds} s so far. A first time of all takes up to a minute, since the simulator is compiled; else some seconds.`;
+  };
+  wait();
+  const clock = setInterval(wait, 1000);
+  try {
+    const series = await ask(spec, "sender", values);
+    clearInterval(clock);
+    if (own.key !== key) return;
+    own.series = series;
+    ids.sender.textContent = `The ${values.sender} sender by the rules ${values.rules}: ${series.about}.`;
+    ids.redraw();
+  } catch (error) {
+    if (own.key === key) {
+      ids.sender.textContent =
+        error.name === "AbortError" ? "" : `The simulator's own sender is not drawn: ${error.message}`;
+      if (error.name === "AbortError" || error.silent) own.key = "";
+    }
+  } finally {
+    clearInterval(clock);
+  }
+};
+
+const askExact = async (spec, values) => {
+  ids.fractions.classList.add("old");
+  try {
+    const { loss, base_timeout, rows } = await ask(spec, "exact", values, ids.typed.value);
+    const short = (text) => (text.length > 160 ? `${text.slice(0, 80)} … (${text.length} characters)` : text);
+    ids.fractions.replaceChildren(
+      element(
+        "p",
+        {},
+        `The ${values.chain} chain at a loss of ${loss}, base timeout ${base_timeout} RTT: exact shares of time, which sum to one.`,
+      ),
+      element(
+        "div",
+        { class: "scroll", tabindex: "0" },
+        table(
+          ["state", "share of time, exact", "share of time"],
+          rows.map(([s, x, y]) => [s, element("span", { title: x.slice(0, 2000) }, short(x)), shown(y)]),
+        ),
+      ),
+    );
+  } catch (error) {
+    if (error.name === "AbortError") return;
+    ids.fractions.replaceChildren(element("p", { class: "complaint", role: "status" }, error.message));
+  }
+  ids.fractions.classList.remove("old");
+};
+
+page("sub-packet", {
+  panels(spec, values) {
+    ids.spec = spec;
+    formula.key = "";
+    ids.sender = element("p", { role: "status", id: "own-sender", hidden: true });
+    own.key = "";
+    ids.holds = element("div", { class: "scroll wide", tabindex: "0" });
+    ids.state = element("select", { id: "form-state", onchange: showForm });
+    ids.math = element("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "closed form" });
+    ids.latex = element("textarea", { id: "form-latex", readonly: true, rows: 3, spellcheck: "false" });
+    ids.formWords = element("p", {});
+    ids.formPanel = element(
+      "div",
+      { class: "picture form" },
+      ids.formWords,
+      element("p", {}, element("label", { for: "form-state" }, "state "), ids.state),
+      ids.math,
+      element("p", {}, element("label", { for: "form-latex" }, "LaTeX"), element("br"), ids.latex),
+      element(
+        "p",
+        { class: "actions" },
+        element(
+          "button",
+          {
+            type: "button",
+            onclick: () => {
+              ids.latex.select();
+              document.execCommand("copy");
+            },
+          },
+          "Copy the LaTeX",
+        ),
+      ),
+    );
+    ids.form = element(
+      "details",
+      { id: "closed-form", ontoggle: () => ids.current && askForm(spec, values) },
+      element("summary", {}, "Show the closed form"),
+      ids.formPanel,
+    );
+    const panels = spec.answers
+      ? [ids.sender, panel("packets", "Packets at this point", ...simulator(values))]
+      : [ids.sender];
+    panels.push(
+      panel("holds", "Where the chain holds", ids.holds),
+      panel("closed-form", "The stationary law in closed form", ids.form),
+    );
+    if (spec.answers) {
+      ids.typed = element("input", { id: "exact-loss", value: "1/10", maxlength: 20, class: "exact" });
+      ids.fractions = element("div", { class: "picture words" });
+      panels.push(
+        panel(
+          "exact",
+          "Exact rationals",
+          element(
+            "form",
+            {
+              class: "actions",
+              onsubmit: (event) => {
+                event.preventDefault();
+                askExact(spec, values);
+              },
+            },
+            element("label", { for: "exact-loss" }, "loss, as a fraction or a decimal"),
+            ids.typed,
+            element("button", { type: "submit" }, "Exact rationals"),
+          ),
+          ids.fractions,
+        ),
+      );
+    }
+    return panels;
+  },
+
+  draw(values, functions, figures, set, spec, moving, redraw) {
+    const at = (kind, loss) => {
+      functions[kind].run([loss, values.base_timeout], out);
+      return out;
+    };
+    const { limit } = functions.share,
+      onLink = values.source !== "slider",
+      W = values.w_max;
+    const link = onLink ? lossOfLink(values, functions, at) : null;
+    const loss = onLink ? link.loss : values.loss,
+      here = onLink ? link.at : values.loss;
+    const valid = (kind, p) => kind === "exact" || p < limit;
+    const packets = Float64Array.from({ length: W + 1 }, (_, n) => n);
+    const bars = CHAINS.map((name) => ({
+      name,
+      kind: "bars",
+      y: valid(name, here) ? Array.from(at(name, here).subarray(0, W + 1)) : new Array(W + 1).fill(null),
+    }));
+    const run = measured.runs.findLast((one) => one.key === wholeKey(values)),
+      runs = measured.runs.filter((one) => one.flows === sameFlows(values));
+    const sender = ofSender(values, loss);
+    if (sender) bars.push({ name: "sender", kind: "bars", y: sender.slice(0, W + 1) });
+    if (run)
+      bars.push({
+        name: "packets",
+        kind: "bars",
+        ...Object.fromEntries(
+          [
+            ["y", "mean"],
+            ["low", "low"],
+            ["high", "high"],
+          ].map(([to, from]) => [to, run.data.sent.map((one) => one[from])]),
+        ),
+      });
+    figures.packets.show({
+      x: packets,
+      xTitle: "packets sent in a round trip",
+      yTitle: "share of round trips",
+      series: bars,
+      range: [0, 1],
+      xRange: [-0.6, W + 0.6],
+    });
+
+    const losses = withPoints(onLink ? LONG : SHORT, runs),
+      goodput = [],
+      silence = [];
+    for (const name of CHAINS) {
+      const sent = new Float64Array(losses.length).fill(NaN),
+        silent = new Float64Array(losses.length).fill(NaN);
+      losses.forEach((p, i) => {
+        if (valid(name, p)) {
+          at(name, p);
+          sent[i] = out[W + 2];
+          silent[i] = out[0];
+        }
+      });
+      goodput.push({ name, y: sent });
+      silence.push({ name, y: silent });
+    }
+    if (sender) {
+      const along = Array.from(losses, (p) => ofSender(values, p));
+      goodput.push({ name: "sender", y: Float64Array.from(along, (one) => (one ? one[W + 1] : NaN)) });
+      silence.push({ name: "sender", y: Float64Array.from(along, (one) => (one ? one[0] : NaN)) });
+    }
+    if (onLink) goodput.push({ name: "share of each user", y: new Float64Array(losses.length).fill(link.share) });
+    if (runs.length) {
+      goodput.push(points(losses, runs, (data) => data.goodput));
+      silence.push(points(losses, runs, (data) => data.sent[0]));
+    }
+    const common = { x: losses, xTitle: "loss rate", marker: loss, linked: "loss" };
+    figures.goodput.show({ ...common, yTitle: title("goodput", "packet per RTT"), series: goodput, range: [0, W] });
+    figures.silence.show({ ...common, yTitle: "silent share of round trips", series: silence, range: [0, 1] });
+
+    const { levels } = functions.lengths,
+      law = new Float64Array(2 * levels);
+    functions.lengths.run([here, values.base_timeout], law);
+    const lengths = Array.from(law.subarray(0, levels)),
+      chances = Array.from(law.subarray(levels));
+    const silentTime = chances.map((c, i) => c * lengths[i]),
+      whole = silentTime.reduce((a, b) => a + b, 0);
+    figures.lengths.show({
+      x: Float64Array.from(lengths, (_, i) => i + 1),
+      xTitle: title("length of a silence", "RTT"),
+      yTitle: "share",
+      range: [0, 1],
+      xRange: [0.4, levels + 0.6],
+      labels: lengths.map((x) => shown(Number(x.toPrecision(3)))),
+      exact: lengths,
+      series: [
+        { name: "of silences", kind: "bars", y: chances },
+        { name: "of the silent time", kind: "bars", y: silentTime.map((x) => x / whole) },
+      ],
+    });
+
+    const chain = functions[values.chain],
+      n = chain.states.length,
+      fine = valid(values.chain, here);
+    if (fine) at(values.chain, here);
+    const cut = (from, length) => Array.from({ length }, (_, i) => (fine ? out[from + i] : NaN));
+    figures.diagram.show({
+      states: chain.states,
+      pi: cut(W + 3, n).map((x) => x || 0),
+      edges: chain.edges,
+      flows: cut(W + 3 + n, chain.edges.length).map((x) => x || 0),
+    });
+
+    at("exact", here);
+    const words = onLink
+      ? loss === 0
+        ? `Each of ${values.users} users could send ${brief(link.share)} packets per round trip, more than a window of ${W} uses: the link is not full, and nothing is lost.`
+        : Number.isNaN(loss)
+          ? `Each of ${values.users} users would have ${brief(link.share)} packets per round trip, which the chain does not reach at any loss.`
+          : `Each of ${values.users} users has ${brief(link.share)} packets per round trip, so that ${percent(loss)} of the packets are lost, and a user is silent ${percent(out[0])} of the time (exact chain).`
+      : `At a loss of ${percent(loss)} a flow delivers ${brief(out[W + 2])} packets per round trip and is silent ${percent(out[0])} of the time (exact chain).`;
+    const says = fine
+      ? words
+      : `${words} The ${values.chain} chain has no stationary law at losses of ${limit} and above.`;
+    const numbers = { loss, silent: out[0], goodput: out[W + 2] };
+    if (ids.spec !== spec) return { says, numbers }; // an article has no panels
+    ids.current = functions;
+    ids.redraw = redraw;
+    if (spec.answers) showRun(values);
+    holds(values, functions, loss);
+    askForm(spec, values);
+    askSender(spec, values);
+    return { says, numbers };
+  },
+});

@@ -1,103 +1,255 @@
-"use strict";
-explorer.page("t-refwa", (() => {
-  const PUBLISHED = [1.5, 0.5], TOP = 3;
+import { orbit, spectralRadius } from "../core/motion.js";
+import { brief, title } from "../core/numbers.js";
+import { page } from "../core/pages.js";
 
-  /** The determinant of A - z over what it could be at most: 0 where z is a multiplier. */
-  const residue = (matrix, n, z) => {
-    const a = Array.from({ length: n }, (_, i) => Array.from(matrix.slice(i * n, (i + 1) * n), (x, j) => x - (i === j ? z : 0)));
-    let share = 1;
-    for (let i = 0; i < n; i++) {
-      const size = Math.max(Math.abs(z), ...a[i].map(Math.abs)), p = a.slice(i).reduce((best, row, k) => (Math.abs(row[i]) > Math.abs(a[best][i]) ? i + k : best), i);
-      [a[i], a[p]] = [a[p], a[i]];
-      share *= Math.abs(a[i][i]) / (size || 1);
-      if (!share) return 0;
-      for (let k = i + 1; k < n; k++) { const f = a[k][i] / a[i][i]; for (let j = i; j < n; j++) a[k][j] -= f * a[i][j]; }
+const PUBLISHED = [1.5, 0.5],
+  TOP = 3;
+
+/** The determinant of A - z over what it could be at most: 0 where z is a multiplier. */
+const residue = (matrix, n, z) => {
+  const a = Array.from({ length: n }, (_, i) =>
+    Array.from(matrix.slice(i * n, (i + 1) * n), (x, j) => x - (i === j ? z : 0)),
+  );
+  let share = 1;
+  for (let i = 0; i < n; i++) {
+    const size = Math.max(Math.abs(z), ...a[i].map(Math.abs)),
+      p = a.slice(i).reduce((best, row, k) => (Math.abs(row[i]) > Math.abs(a[best][i]) ? i + k : best), i);
+    [a[i], a[p]] = [a[p], a[i]];
+    share *= Math.abs(a[i][i]) / (size || 1);
+    if (!share) return 0;
+    for (let k = i + 1; k < n; k++) {
+      const f = a[k][i] / a[i][i];
+      for (let j = i; j < n; j++) a[k][j] -= f * a[i][j];
     }
-    return share;
-  };
-  /** Whether a multiplier of the largest modulus is positive, negative, or neither: then the deviation swings. */
-  const turn = (matrix, n, radius) => {
-    if (!(radius > 0) || radius === Infinity) return "";
-    return residue(matrix, n, -radius) < 1e-7 ? "negative" : residue(matrix, n, radius) < 1e-7 ? "positive" : "complex";
-  };
-  const fate = (radius, sign) => {
-    if (!Number.isFinite(radius)) return "nothing: there is no point of rest";
-    const marginal = Math.abs(radius - 1) < 1e-9, word = marginal ? "persist" : radius < 1 ? "die out" : "grow";
-    if (sign === "negative") return `${word}, changing sign every interval`;
-    return marginal && sign === "positive" ? "stay as they are" : sign === "complex" ? `${word}, swinging` : word;
-  };
+  }
+  return share;
+};
+/** Whether a multiplier of the largest modulus is positive, negative, or neither: then the deviation swings. */
+const turn = (matrix, n, radius) => {
+  if (!(radius > 0) || radius === Infinity) return "";
+  return residue(matrix, n, -radius) < 1e-7 ? "negative" : residue(matrix, n, radius) < 1e-7 ? "positive" : "complex";
+};
+const fate = (radius, sign) => {
+  if (!Number.isFinite(radius)) return "nothing: there is no point of rest";
+  const marginal = Math.abs(radius - 1) < 1e-9,
+    word = marginal ? "persist" : radius < 1 ? "die out" : "grow";
+  if (sign === "negative") return `${word}, changing sign every interval`;
+  return marginal && sign === "positive" ? "stay as they are" : sign === "complex" ? `${word}, swinging` : word;
+};
 
-  /** What the groups get of a window at rest, and what the code of round-trip times does to it. */
-  const shares = (values, { run, size, groups, worst, bounds, longest, rtt, error }, figures, window, radius, sign, said) => {
-    const out = new Float64Array(size), part = (k) => out.slice(k * groups, (k + 1) * groups);
-    run([values.rtt_low, values.rtt_high, values.group_flows, window], out);
-    const [times, errors, rates, throughputs] = [0, 1, 2, 3].map(part), index = out[4 * groups];
-    const sum = throughputs.reduce((a, b) => a + b, 0), even = sum / groups;
-    const rate = values.bdp / (times.reduce((a, b) => a + b, 0) / groups); // of the link [packet/s]
-    const top = 1.05 * Math.max(values.rtt_high, values.rtt_low), common = { xTitle: explorer.title("round-trip time", "s"), linked: "round trip", xRange: [0, top] };
-    figures.groups.show({ ...common, x: times, yTitle: explorer.title("rate", "packet/s"), range: [0, 1.1 * Math.max(...throughputs, rate / groups) || 1], series: [
-      { name: "a group", y: throughputs, kind: "points" }, { name: "their mean", y: new Float64Array(groups).fill(even) },
-      { name: "equal shares of the link", y: new Float64Array(groups).fill(rate / groups), dash: [6, 4] }] });
-    const at = new Map([...rtt.map((x, i) => [x, [error[i], null]]), ...Array.from(times, (x, g) => [x, [errors[g], errors[g]]])]);
-    const x = Float64Array.from(at.keys()).sort().filter((t) => t <= top), percent = (k) => Array.from(x, (t) => (at.get(t)[k] === null ? null : 100 * at.get(t)[k]));
-    figures.code.show({ ...common, x, xLog: true, xRange: [0.001, Math.max(top, 0.002)], yTitle: explorer.title("error", "%"), series: [
-      { name: "6-bit code", y: percent(0) }, { name: "a group", y: percent(1), kind: "points" }] });
-    const most = [Math.max(...rates), Math.min(...rates)];
-    figures.facts.show({ rows: [
+/** What the groups get of a window at rest, and what the code of round-trip times does to it. */
+const shares = (
+  values,
+  { run, size, groups, worst, bounds, longest, rtt, error },
+  figures,
+  window,
+  radius,
+  sign,
+  said,
+) => {
+  const out = new Float64Array(size),
+    part = (k) => out.slice(k * groups, (k + 1) * groups);
+  run([values.rtt_low, values.rtt_high, values.group_flows, window], out);
+  const [times, errors, rates, throughputs] = [0, 1, 2, 3].map(part),
+    index = out[4 * groups];
+  const sum = throughputs.reduce((a, b) => a + b, 0),
+    even = sum / groups;
+  const rate = values.bdp / (times.reduce((a, b) => a + b, 0) / groups); // of the link [packet/s]
+  const top = 1.05 * Math.max(values.rtt_high, values.rtt_low),
+    common = { xTitle: title("round-trip time", "s"), linked: "round trip", xRange: [0, top] };
+  figures.groups.show({
+    ...common,
+    x: times,
+    yTitle: title("rate", "packet/s"),
+    range: [0, 1.1 * Math.max(...throughputs, rate / groups) || 1],
+    series: [
+      { name: "a group", y: throughputs, kind: "points" },
+      { name: "their mean", y: new Float64Array(groups).fill(even) },
+      { name: "equal shares of the link", y: new Float64Array(groups).fill(rate / groups), dash: [6, 4] },
+    ],
+  });
+  const at = new Map([
+    ...rtt.map((x, i) => [x, [error[i], null]]),
+    ...Array.from(times, (x, g) => [x, [errors[g], errors[g]]]),
+  ]);
+  const x = Float64Array.from(at.keys())
+      .sort()
+      .filter((t) => t <= top),
+    percent = (k) => Array.from(x, (t) => (at.get(t)[k] === null ? null : 100 * at.get(t)[k]));
+  figures.code.show({
+    ...common,
+    x,
+    xLog: true,
+    xRange: [0.001, Math.max(top, 0.002)],
+    yTitle: title("error", "%"),
+    series: [
+      { name: "6-bit code", y: percent(0) },
+      { name: "a group", y: percent(1), kind: "points" },
+    ],
+  });
+  const most = [Math.max(...rates), Math.min(...rates)];
+  figures.facts.show({
+    rows: [
       { name: "small deviations", value: said || fate(radius, sign), means: "from rest, by the exact linearisation" },
-      { name: "modulus of the largest multiplier", value: radius, means: `factor of a small deviation in an interval${{ negative: `; the multiplier is ${explorer.brief(-radius)}`, complex: "; the multiplier is complex" }[sign] || ""}${radius < 1 && radius > 0 ? `; halved in ${(Math.LN2 / -Math.log(radius)).toPrecision(2)} intervals` : ""}` },
-      { name: "window at rest", value: window, unit: "packet", means: "of all flows together, in the reading that is chosen" },
-      { name: "sum of the rates", value: sum / rate, unit: "1", means: `of all flows, over the link's rate of ${explorer.brief(rate)} packet/s (bandwidth-delay product over mean round-trip time); above 1 where packets wait in the queue, which the rates leave out` },
-      { name: "a flow's rate, largest", value: most[0], unit: "packet/s", means: "of the group that the code favours most" },
-      { name: "a flow's rate, smallest", value: most[1], unit: "packet/s", means: "of the group that the code favours least" },
+      {
+        name: "modulus of the largest multiplier",
+        value: radius,
+        means: `factor of a small deviation in an interval${{ negative: `; the multiplier is ${brief(-radius)}`, complex: "; the multiplier is complex" }[sign] || ""}${radius < 1 && radius > 0 ? `; halved in ${(Math.LN2 / -Math.log(radius)).toPrecision(2)} intervals` : ""}`,
+      },
+      {
+        name: "window at rest",
+        value: window,
+        unit: "packet",
+        means: "of all flows together, in the reading that is chosen",
+      },
+      {
+        name: "sum of the rates",
+        value: sum / rate,
+        unit: "1",
+        means: `of all flows, over the link's rate of ${brief(rate)} packet/s (bandwidth-delay product over mean round-trip time); above 1 where packets wait in the queue, which the rates leave out`,
+      },
+      {
+        name: "a flow's rate, largest",
+        value: most[0],
+        unit: "packet/s",
+        means: "of the group that the code favours most",
+      },
+      {
+        name: "a flow's rate, smallest",
+        value: most[1],
+        unit: "packet/s",
+        means: "of the group that the code favours least",
+      },
       { name: "Jain's index", value: index, means: "of all flows' rates; 1 where they are equal" },
-      { name: "least possible Jain's index", value: worst, means: `what the index cannot fall below while round trips lie between 1 ms and ${longest.toPrecision(3)} s` },
-      { name: "errors within a cell", value: `${(100 * bounds[0]).toPrecision(3)} to ${(100 * bounds[1]).toPrecision(3)}`, unit: "%", means: "of the round-trip time that a router decodes, over the true one" },
-    ] });
-  };
+      {
+        name: "least possible Jain's index",
+        value: worst,
+        means: `what the index cannot fall below while round trips lie between 1 ms and ${longest.toPrecision(3)} s`,
+      },
+      {
+        name: "errors within a cell",
+        value: `${(100 * bounds[0]).toPrecision(3)} to ${(100 * bounds[1]).toPrecision(3)}`,
+        unit: "%",
+        means: "of the round-trip time that a router decodes, over the true one",
+      },
+    ],
+  });
+};
 
-  return {
-    draw(values, functions, figures, set) {
-      const { run, rows, states, closed: [phi, low, high], exact } = functions.recursion;
-      const n = states.length, x = new Float64Array(n + 4), out = new Float64Array(rows.length);
-      x.set([values.phi, values.psi, values.bdp, values.buffer], n);
-      const at = (state) => { x.set(state); run(x, out); return out; };
-      const named = (word) => Float64Array.from(states, (s) => out[rows.indexOf(`${word} ${s}`)]);
+page("t-refwa", {
+  draw(values, functions, figures, set) {
+    const {
+      run,
+      rows,
+      states,
+      closed: [phi, low, high],
+      exact,
+    } = functions.recursion;
+    const n = states.length,
+      x = new Float64Array(n + 4),
+      out = new Float64Array(rows.length);
+    x.set([values.phi, values.psi, values.bdp, values.buffer], n);
+    const at = (state) => {
+      x.set(state);
+      run(x, out);
+      return out;
+    };
+    const named = (word) => Float64Array.from(states, (s) => out[rows.indexOf(`${word} ${s}`)]);
 
-      at(new Float64Array(n));
-      const start = named("start"), rest = named("rest");
-      /** Whether the states on either side of the point of rest stay, too: then no window is special. */
-      const anywhere = () => [-1, 1].every((shift) => { const near = rest.map((v, i) => (states[i].startsWith("Q") ? Math.max(0, v + shift) : v + shift)); at(near); return near.every((v, i) => Math.abs(out[rows.indexOf(`next ${states[i]}`)] - v) < 1e-9 * (1 + Math.abs(v))); });
-      const observed = (state) => {
-        at(state);
-        const queue = states.includes("Q") ? state[states.indexOf("Q")] : out[rows.indexOf("Q")];
-        return [out[rows.indexOf("Upsilon")], queue];
-      };
-      const motion = orbit((i, state, past, next) => { next.set(at(state).subarray(0, n)); }, start, values.commands).map(observed);
-      const all = anywhere(), [window, queue] = all ? [NaN, NaN] : observed(rest);
-      const times = Float64Array.from(motion, (_, i) => i), level = (value) => new Float64Array(times.length).fill(value);
-      const common = { x: times, xTitle: explorer.title("command", "interval"), linked: "interval" };
-      figures.window.show({ ...common, yTitle: explorer.title("window", "packet"), series: [
-        { name: "commanded window", y: motion.map((o) => o[0]) }, { name: "at rest", y: level(window) }, { name: "bandwidth-delay product", y: level(values.bdp) }] });
-      figures.queue.show({ ...common, yTitle: explorer.title("queue", "packet"), series: [
-        { name: "queue", y: motion.map((o) => o[1]) }, { name: "at rest", y: level(queue) }, { name: "buffer", y: level(values.buffer) }] });
-
-      const slopes = new Float64Array(n * n);
-      const radius = (shift) => { x.set(rest.map((v) => v + shift * (1 + Math.abs(v)))); functions.tangent.run(x, slopes); return spectralRadius(slopes, n); };
-      const [below, above, here] = [-1e-9, 1e-9, 0].map(radius); // the last leaves the slopes at rest
-      const bent = !all && !(Math.abs(above - below) < 1e-6 * (1 + below)); // the buffer is just full: either side has a multiplier of its own
-      shares(values, functions.groups, figures, window, bent ? NaN : here, bent ? "" : turn(slopes, n, here), bent ? "undecided: the buffer is just full" : all ? "stay as they are: every window rests" : "");
-
-      figures.chart.show({
-        xTitle: "gain φ on spare bandwidth", yTitle: "gain ψ on free buffer", xRange: [0, TOP], yRange: [0, TOP],
-        lines: [
-          { name: "stable by the closed form", x: [...phi, ...[...phi].reverse()], y: [...low, ...[...high].reverse()], area: true },
-          { name: "boundary by exact roots", x: exact.flatMap(([px]) => [...px, NaN]), y: exact.flatMap(([, py]) => [...py, NaN]) },
-          { name: "the paper's gains", x: [PUBLISHED[0]], y: [PUBLISHED[1]], points: true, ring: true },
-          { name: "the sliders", x: [values.phi], y: [values.psi], points: true },
-        ],
-        pick: (x1, y1) => set({ phi: x1, psi: y1 }),
+    at(new Float64Array(n));
+    const start = named("start"),
+      rest = named("rest");
+    /** Whether the states on either side of the point of rest stay, too: then no window is special. */
+    const anywhere = () =>
+      [-1, 1].every((shift) => {
+        const near = rest.map((v, i) => (states[i].startsWith("Q") ? Math.max(0, v + shift) : v + shift));
+        at(near);
+        return near.every((v, i) => Math.abs(out[rows.indexOf(`next ${states[i]}`)] - v) < 1e-9 * (1 + Math.abs(v)));
       });
-    },
-  };
-})());
+    const observed = (state) => {
+      at(state);
+      const queue = states.includes("Q") ? state[states.indexOf("Q")] : out[rows.indexOf("Q")];
+      return [out[rows.indexOf("Upsilon")], queue];
+    };
+    const motion = orbit(
+      (i, state, past, next) => {
+        next.set(at(state).subarray(0, n));
+      },
+      start,
+      values.commands,
+    ).map(observed);
+    const all = anywhere(),
+      [window, queue] = all ? [NaN, NaN] : observed(rest);
+    const times = Float64Array.from(motion, (_, i) => i),
+      level = (value) => new Float64Array(times.length).fill(value);
+    const common = { x: times, xTitle: title("command", "interval"), linked: "interval" };
+    figures.window.show({
+      ...common,
+      yTitle: title("window", "packet"),
+      series: [
+        { name: "commanded window", y: motion.map((o) => o[0]) },
+        { name: "at rest", y: level(window) },
+        { name: "bandwidth-delay product", y: level(values.bdp) },
+      ],
+    });
+    figures.queue.show({
+      ...common,
+      yTitle: title("queue", "packet"),
+      series: [
+        { name: "queue", y: motion.map((o) => o[1]) },
+        { name: "at rest", y: level(queue) },
+        { name: "buffer", y: level(values.buffer) },
+      ],
+    });
+
+    const slopes = new Float64Array(n * n);
+    const radius = (shift) => {
+      x.set(rest.map((v) => v + shift * (1 + Math.abs(v))));
+      functions.tangent.run(x, slopes);
+      return spectralRadius(slopes, n);
+    };
+    const [below, above, here] = [-1e-9, 1e-9, 0].map(radius); // the last leaves the slopes at rest
+    const bent = !all && !(Math.abs(above - below) < 1e-6 * (1 + below)); // the buffer is just full: either side has a multiplier of its own
+    shares(
+      values,
+      functions.groups,
+      figures,
+      window,
+      bent ? NaN : here,
+      bent ? "" : turn(slopes, n, here),
+      bent ? "undecided: the buffer is just full" : all ? "stay as they are: every window rests" : "",
+    );
+
+    figures.chart.show({
+      xTitle: "gain φ on spare bandwidth",
+      yTitle: "gain ψ on free buffer",
+      xRange: [0, TOP],
+      yRange: [0, TOP],
+      lines: [
+        {
+          name: "stable by the closed form",
+          x: [...phi, ...[...phi].reverse()],
+          y: [...low, ...[...high].reverse()],
+          area: true,
+        },
+        {
+          name: "boundary by exact roots",
+          x: exact.flatMap(([px]) => [...px, NaN]),
+          y: exact.flatMap(([, py]) => [...py, NaN]),
+        },
+        { name: "the paper's gains", x: [PUBLISHED[0]], y: [PUBLISHED[1]], points: true, ring: true },
+        { name: "the sliders", x: [values.phi], y: [values.psi], points: true },
+      ],
+      pick: (x1, y1) => set({ phi: x1, psi: y1 }),
+    });
+    const end = bent
+      ? "are undecided: the buffer is just full"
+      : all
+        ? "stay as they are: every window rests"
+        : fate(here, turn(slopes, n, here));
+    const says = Number.isFinite(window)
+      ? `Small deviations from rest ${end}. At rest all flows together have a window of ${brief(window)} packets; ${brief(queue)} packets wait in the queue.`
+      : `Small deviations ${end}.`;
+    return { says, numbers: { window, queue, radius: here } };
+  },
+});

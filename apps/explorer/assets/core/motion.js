@@ -1,6 +1,6 @@
+// @ts-check
 // Trajectories in the page: the pair of Dormand and Prince (5(4), 1980) with step control, delays by its own
 // dense output. What it gives is held within 1e-6 of the library's Taylor series by a test.
-"use strict";
 
 const STAGES = [
   [],
@@ -16,8 +16,13 @@ const NODES = [0, 1 / 5, 3 / 10, 4 / 5, 8 / 9, 1, 1];
 const ERROR = [71 / 57600, 0, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1 / 40];
 // Shampine's fourth-order interpolant between the ends of a step.
 const DENSE = [
-  -12715105075 / 11282082432, 0, 87487479700 / 32700410799, -10690763975 / 1880347072,
-  701980252875 / 199316789632, -1453857185 / 822651844, 69997945 / 29380423,
+  -12715105075 / 11282082432,
+  0,
+  87487479700 / 32700410799,
+  -10690763975 / 1880347072,
+  701980252875 / 199316789632,
+  -1453857185 / 822651844,
+  69997945 / 29380423,
 ];
 
 /** Slopes of STAGES and ERROR without their zeros: [row, weight] pairs. */
@@ -36,20 +41,41 @@ const JUMPS = 20;
  * there is what it gives. onStep(t, h, at): after each step, where at(theta) is the state within it.
  * Returns {values: one array of states a time, status: "ok" or what stopped the motion, reached: until when it went}.
  */
-function trajectory(slope, start, times, { lags = [], history = () => start, rtol = 1e-9, atol = 1e-12,
-  maxSteps = 100000, longest = Infinity, stops = [], onStep = null } = {}) {
-  const n = start.length, end = times[times.length - 1];
+export function trajectory(
+  slope,
+  start,
+  times,
+  {
+    lags = [],
+    history = /** @type {(t: number) => any} */ (() => start),
+    rtol = 1e-9,
+    atol = 1e-12,
+    maxSteps = 100000,
+    longest = Infinity,
+    stops = [],
+    onStep = null,
+  } = {},
+) {
+  const n = start.length,
+    end = times[times.length - 1];
   const moving = lags.filter((d) => d.lag > 0);
-  const shortest = Math.min(...moving.map((d) => d.lag), Infinity), oldest = Math.max(...moving.map((d) => d.lag), 0);
+  const shortest = Math.min(...moving.map((d) => d.lag), Infinity),
+    oldest = Math.max(...moving.map((d) => d.lag), 0);
   let pieces = []; // {t, h, state, dense: four rows}
   const past = new Float64Array(lags.length);
-  let state = Float64Array.from(start), t = 0, steps = 0, next = 0, seek = 0, place = 0;
+  let state = Float64Array.from(start),
+    t = 0,
+    steps = 0,
+    next = 0,
+    seek = 0,
+    place = 0;
   let current = null; // the step that is being made, where it looks into itself
 
   const scratch = new Float64Array(n); // of the past, for as long as `of` looks at it
   const inside = ({ state: from, dense }, theta, into) => {
     const rest = 1 - theta;
-    for (let i = 0, j = 0; i < n; i++, j += 4) into[i] = from[i] + theta * (dense[j] + rest * (dense[j + 1] + theta * (dense[j + 2] + rest * dense[j + 3])));
+    for (let i = 0, j = 0; i < n; i++, j += 4)
+      into[i] = from[i] + theta * (dense[j] + rest * (dense[j + 1] + theta * (dense[j + 2] + rest * dense[j + 3])));
     return into;
   };
   const stateAt = (time) => {
@@ -60,7 +86,8 @@ function trajectory(slope, start, times, { lags = [], history = () => start, rto
     return inside(pieces[place], (time - pieces[place].t) / pieces[place].h, scratch);
   };
   const look = (time, at) => {
-    let last = 0, then = at; // neighbours with one lag share a state
+    let last = 0,
+      then = at; // neighbours with one lag share a state
     for (let k = 0; k < lags.length; k++) {
       const d = lags[k];
       if (d.lag !== last) then = d.lag > 0 ? stateAt(time - d.lag) : at;
@@ -72,14 +99,17 @@ function trajectory(slope, start, times, { lags = [], history = () => start, rto
 
   const values = times.map(() => null);
   const k = STAGES.map(() => new Float64Array(n));
-  const at = new Float64Array(n), after = new Float64Array(n), sizes = new Float64Array(n);
+  const at = new Float64Array(n),
+    after = new Float64Array(n),
+    sizes = new Float64Array(n);
   /** The slopes of a step from t; `after` is where it ends. */
   const stages = (h) => {
     for (let s = 1; s < 7; s++) {
       const weights = WEIGHTS[s];
       at.fill(0);
       for (let j = 0; j < weights.length; j++) {
-        const row = k[weights[j][0]], weight = weights[j][1];
+        const row = k[weights[j][0]],
+          weight = weights[j][1];
         for (let i = 0; i < n; i++) at[i] += weight * row[i];
       }
       for (let i = 0; i < n; i++) at[i] = state[i] + h * at[i];
@@ -103,7 +133,8 @@ function trajectory(slope, start, times, { lags = [], history = () => start, rto
   const denseOf = (h) => {
     const dense = new Float64Array(4 * n);
     for (let i = 0; i < n; i++) {
-      const change = after[i] - state[i], bend = h * k[0][i] - change;
+      const change = after[i] - state[i],
+        bend = h * k[0][i] - change;
       let sum = 0;
       for (let j = 0; j < 7; j++) sum += DENSE[j] * k[j][i];
       dense[4 * i] = change;
@@ -117,20 +148,27 @@ function trajectory(slope, start, times, { lags = [], history = () => start, rto
   const apart = (one, other) => {
     let most = 0;
     for (const theta of [0.25, 0.5, 0.75, 1]) {
-      const a = inside(one, (t + theta * one.h - one.t) / one.h, at), b = inside(other, (t + theta * one.h - other.t) / other.h, scratch);
-      for (let i = 0; i < n; i++) if (!(Math.abs(a[i] - b[i]) / sizes[i] <= most)) most = Math.abs(a[i] - b[i]) / sizes[i];
+      const a = inside(one, (t + theta * one.h - one.t) / one.h, at),
+        b = inside(other, (t + theta * one.h - other.t) / other.h, scratch);
+      for (let i = 0; i < n; i++)
+        if (!(Math.abs(a[i] - b[i]) / sizes[i] <= most)) most = Math.abs(a[i] - b[i]) / sizes[i];
     }
     return most;
   };
   slope(t, state, look(t, state), k[0]);
-  let scale = 0, rate = 0;
-  for (let i = 0; i < n; i++) { scale = Math.max(scale, Math.abs(state[i])); rate = Math.max(rate, Math.abs(k[0][i])); }
-  let h = Math.min(end || 1, longest, shortest, rate > 0 ? 0.01 * Math.max(scale, 1e-6) / rate : 0.01 * (end || 1));
+  let scale = 0,
+    rate = 0;
+  for (let i = 0; i < n; i++) {
+    scale = Math.max(scale, Math.abs(state[i]));
+    rate = Math.max(rate, Math.abs(k[0][i]));
+  }
+  let h = Math.min(end || 1, longest, shortest, rate > 0 ? (0.01 * Math.max(scale, 1e-6)) / rate : 0.01 * (end || 1));
   // Bends of the past reach the motion after each delay, and after sums of them: a step ends there.
   const bends = [];
   for (const from of [0, ...stops]) {
     if (from > 0 && from < end) bends.push(from);
-    for (const d of moving) for (let m = 1; m <= 5 && from + m * d.lag < end; m++) if (from + m * d.lag > 0) bends.push(from + m * d.lag);
+    for (const d of moving)
+      for (let m = 1; m <= 5 && from + m * d.lag < end; m++) if (from + m * d.lag > 0) bends.push(from + m * d.lag);
   }
   bends.sort((x, y) => x - y);
   const jumps = [];
@@ -140,35 +178,58 @@ function trajectory(slope, start, times, { lags = [], history = () => start, rto
     if (++steps > maxSteps) return stopped("the steps ran out");
     const least = 4e-14 * Math.max(1, t);
     while (seek < bends.length && bends[seek] - t <= least) seek++;
-    h = Math.min(h, longest, end - t, seek < bends.length ? bends[seek] - t : Infinity, pieces.length && seek >= 5 ? Infinity : shortest);
+    h = Math.min(
+      h,
+      longest,
+      end - t,
+      seek < bends.length ? bends[seek] - t : Infinity,
+      pieces.length && seek >= 5 ? Infinity : shortest,
+    );
     const jump = !(h > least) && end - t > least; // the right-hand side jumps here: a step goes across
-    if (jump && (!(h > 0) || (jumps.push(t) > JUMPS && t - jumps[jumps.length - JUMPS] < 1e-6 * end))) return stopped("the step became too short");
+    if (jump && (!(h > 0) || (jumps.push(t) > JUMPS && t - jumps[jumps.length - JUMPS] < 1e-6 * end)))
+      return stopped("the step became too short");
     if (jump) h = least;
     const overlaps = h > shortest;
     current = overlaps ? pieces[pieces.length - 1] : null;
     stages(h);
-    let error = errorOf(h), piece = null, rounds = 1;
+    let error = errorOf(h),
+      piece = /** @type {any} */ (null),
+      rounds = 1;
     if (overlaps && error < 1e6) {
       for (let gap = Infinity; ; rounds++) {
         piece = { t, h, state, dense: denseOf(h) };
         const before = gap;
         gap = apart(piece, current);
         if (gap <= 0.1) break;
-        if (rounds === ROUNDS || !(gap < 1e8) || (rounds > 1 && gap > 0.5 * before)) { gap = Infinity; rounds = ROUNDS; error = 32; break; }
+        if (rounds === ROUNDS || !(gap < 1e8) || (rounds > 1 && gap > 0.5 * before)) {
+          gap = Infinity;
+          rounds = ROUNDS;
+          error = 32;
+          break;
+        }
         current = piece;
         stages(h);
         error = errorOf(h);
       }
     }
     current = null;
-    if (!(error <= 1 || (jump && error < Infinity))) { // NaN, too
+    if (!(error <= 1 || (jump && error < Infinity))) {
+      // NaN, too
       h *= error < Infinity ? Math.max(0.2, 0.9 * error ** -0.2) : 0.2;
       continue;
     }
-    piece = piece || { t, h, state, dense: moving.length || onStep || times[next] <= t + h * (1 + 1e-14) ? denseOf(h) : null };
+    piece = piece || {
+      t,
+      h,
+      state,
+      dense: moving.length || onStep || times[next] <= t + h * (1 + 1e-14) ? denseOf(h) : null,
+    };
     if (moving.length) {
       pieces.push(piece);
-      if (pieces.length > 4096 && place > 2048) { pieces = pieces.slice(place - 1); place = 1; }
+      if (pieces.length > 4096 && place > 2048) {
+        pieces = pieces.slice(place - 1);
+        place = 1;
+      }
     }
     if (onStep) onStep(t, h, (theta) => (theta >= 1 ? after : inside(piece, theta, scratch)));
     while (next < times.length && times[next] <= t + h * (1 + 1e-14)) {
@@ -185,7 +246,7 @@ function trajectory(slope, start, times, { lags = [], history = () => start, rto
 }
 
 /** States of a map at whole steps 0..steps. */
-function orbit(next, start, steps) {
+export function orbit(next, start, steps) {
   const values = [Float64Array.from(start)];
   for (let i = 0; i < steps; i++) {
     const state = new Float64Array(start.length);
@@ -199,34 +260,49 @@ function orbit(next, start, steps) {
  * The swing in which a motion ends, from its samples: its lowest and highest value, its period, and by which share its
  * height changes from one swing to the next (below zero where it dies out). Null where it does not swing.
  */
-function swing(times, values) {
-  const half = values.length >> 1, tail = values.slice(half);
-  const middle = (Math.max(...tail) + Math.min(...tail)) / 2, rises = [];
+export function swing(times, values) {
+  const half = values.length >> 1,
+    tail = values.slice(half);
+  const middle = (Math.max(...tail) + Math.min(...tail)) / 2,
+    rises = [];
   for (let i = 2; i < values.length; i++) {
     const [a, b] = [values[i - 1] - middle, values[i] - middle];
     if (a < 0 && b >= 0) rises.push({ i, t: times[i - 1] + ((times[i] - times[i - 1]) * a) / (a - b) });
   }
   if (rises.length < 3) return null;
   const ends = (k) => {
-    let low = Infinity, high = -Infinity;
+    let low = Infinity,
+      high = -Infinity;
     for (let i = rises[k - 1].i - 1; i <= rises[k].i; i++) {
       const [a, b, c] = [values[i - 1], values[i], values[Math.min(i + 1, values.length - 1)]];
-      const bend = a - 2 * b + c, top = (b - a) * (c - b) < 0 && bend !== 0 ? b - (c - a) ** 2 / (8 * bend) : b;
+      const bend = a - 2 * b + c,
+        top = (b - a) * (c - b) < 0 && bend !== 0 ? b - (c - a) ** 2 / (8 * bend) : b;
       low = Math.min(low, top);
       high = Math.max(high, top);
     }
     return [low, high];
   };
-  const last = rises.length - 1, [low, high] = ends(last), [before, beyond] = ends(last - 1);
-  return { low, high, period: rises[last].t - rises[last - 1].t, change: (high - low) / (beyond - before) - 1, from: rises[last - 1].i - 1, to: rises[last].i };
+  const last = rises.length - 1,
+    [low, high] = ends(last),
+    [before, beyond] = ends(last - 1);
+  return {
+    low,
+    high,
+    period: rises[last].t - rises[last - 1].t,
+    change: (high - low) / (beyond - before) - 1,
+    from: rises[last - 1].i - 1,
+    to: rises[last].i,
+  };
 }
 
 /**
  * The largest modulus of the eigenvalues of an n by n matrix, row by row: the limit of |A^k|^(1/k), by squaring.
  * With 40 squarings k is 10^12, and what the norm adds to the power is below rounding.
  */
-function spectralRadius(matrix, n) {
-  let a = Float64Array.from(matrix), next = new Float64Array(n * n), log = 0;
+export function spectralRadius(matrix, n) {
+  let a = Float64Array.from(matrix),
+    next = new Float64Array(n * n),
+    log = 0;
   for (let k = 0, share = 1; k < 40; k++, share /= 2) {
     let size = 0;
     for (const x of a) size = Math.max(size, Math.abs(x));

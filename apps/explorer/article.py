@@ -1,0 +1,176 @@
+"""Articles: one a paper, in steps that move a picture of a page.
+
+`articles/` has a text for each. Its head names the page whose pictures it moves; each step has lines `key: value` and
+then paragraphs:
+
+- `figure`: the picture; `set`: values of controls, `name=value` each, the others as on a fresh page;
+- `guess`: `number | question | low | high | unit`: a number that the page computes, guessed before it is shown;
+- in paragraphs, `{name}` is the control, `{=name}` a number that the page computes (`{=name %}` in per cent),
+  `[[statement]]` the verdict on a statement of the ledger, `[text](address)` a link; below a line `---` stands what a
+  reader sees after the guess.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from tcpdynamics.errors import InputError
+
+from .page import Page
+
+#: Words of an article, headings included.
+MAX_WORDS = 1100
+_KEYS = ("figure", "set", "guess")
+_LINE = re.compile(r"^(\w+): (.+)$", re.M)
+_STATEMENT = re.compile(r"\[\[([\w.]+)\]\]")
+_CONTROL = re.compile(r"\{(\w+)\}")
+
+
+@dataclass(frozen=True)
+class Article:
+    """What `articles/` says of a paper.
+
+    Attributes
+    ----------
+    slug, title, finding : str
+        Address; name in the menu; what came out, in a sentence.
+    paper : str
+        Its name in the ledger.
+    page : str
+        Slug of the page whose pictures it moves.
+    heading : str
+        What stands on top.
+    steps : tuple of mappings
+        As the script takes them: `heading`, `figure`, `values`, `guess`, `before` and `after` (paragraphs).
+    """
+
+    slug: str
+    title: str
+    finding: str
+    paper: str
+    page: str
+    heading: str
+    steps: tuple[dict[str, Any], ...]
+
+    def words(self) -> int:
+        """Words that a reader reads."""
+        texts = [self.heading, *(text for s in self.steps for text in (s["heading"], *s["before"], *s["after"]))]
+        return sum(len(text.split()) for text in texts)
+
+    def statements(self) -> list[str]:
+        """Statements of the ledger that stand beside sentences."""
+        return [name for s in self.steps for text in (*s["before"], *s["after"]) for name in _STATEMENT.findall(text)]
+
+
+def read(slug: str, text: str) -> Article:
+    """An article from its text.
+
+    Raises
+    ------
+    InputError
+        A line of the head is missing, or a step has an unknown key.
+    """
+    head, *steps = re.split(r"^## ", text, flags=re.M)
+    lines = {name: words for name, words in _LINE.findall(head)}
+    missing = {"title", "finding", "paper", "page", "heading"} - lines.keys()
+    if missing:
+        raise InputError(f"the article {slug} has no {', '.join(sorted(missing))} in its head")
+    return Article(slug, steps=tuple(_step(slug, step) for step in steps), **lines)
+
+
+def _step(slug: str, text: str) -> dict[str, Any]:
+    heading, *lines = text.strip().splitlines()
+    keys: dict[str, str] = {}
+    while lines and (found := _LINE.fullmatch(lines[0])):
+        if found[1] not in _KEYS:
+            raise InputError(f"a step of the article {slug} has no {found[1]}; it has {', '.join(_KEYS)}")
+        keys[found[1]] = found[2]
+        lines = lines[1:]
+    before, _, after = "\n".join(lines).partition("\n---\n")
+    values = dict(pair.split("=") for pair in keys.get("set", "").split())
+    return {
+        "heading": heading,
+        "figure": keys.get("figure", ""),
+        "values": values,
+        "guess": _guess(keys["guess"]) if "guess" in keys else None,
+        "before": _paragraphs(before),
+        "after": _paragraphs(after),
+        "controls": _CONTROL.findall(before + after),
+    }
+
+
+def _guess(text: str) -> dict[str, Any]:
+    number, question, low, high, unit = (part.strip() for part in text.split("|"))
+    return {"number": number, "question": question, "low": float(low), "high": float(high), "unit": unit}
+
+
+def _paragraphs(text: str) -> list[str]:
+    return [" ".join(part.split()) for part in text.split("\n\n") if part.strip()]
+
+
+@cache
+def articles() -> dict[str, Article]:
+    """slug -> article, in the order of the files' names."""
+    found = {}
+    for file in sorted(resources.files(f"{__package__}.articles").iterdir(), key=lambda file: file.name):
+        if file.name.endswith(".md"):
+            slug = "paper-" + file.name.removesuffix(".md").partition("_")[2]
+            found[slug] = read(slug, file.read_text(encoding="utf-8"))
+    return found
+
+
+def facts(article: Article, page: Page) -> dict[str, Any]:
+    """What the script must know of an article: its steps, with checked values, and the statements that it names."""
+    steps = []
+    for step in article.steps:
+        values, complaints = page.read(step["values"])
+        if complaints:
+            raise InputError(f"the article {article.slug}: {complaints[0]}")
+        steps.append(step | {"values": values})
+    return {
+        "heading": article.heading,
+        "finding": article.finding,
+        "steps": steps,
+        "page": page.slug,
+        "bench": page.title,
+        "statements": {name: _statement(name) for name in article.statements()},
+    }
+
+
+@cache
+def _statements() -> dict[str, dict[str, Any]]:
+    from tcpdynamics.apps import ledger_rows
+    from tcpdynamics.paper_figures import ledger, statements
+
+    rows = ledger.recorded()["rows"]
+    summaries = statements.summaries(rows).values()
+    return {one.statement.id: ledger_rows.statement(one, rows) for summary in summaries for one in summary.in_order}
+
+
+def _statement(name: str) -> dict[str, Any]:
+    """A statement beside a sentence: what the paper says, what came out, why, and how to decide it again."""
+    one = _statements().get(name)
+    if one is None:
+        raise InputError(f"there is no statement {name} in the ledger")
+    reason = one["reason"] or one["condition"] or one["missing"]
+    return {
+        "says": one["says"],
+        "verdict": one["verdict"],
+        "kind": f"{one['weight']}, {one['kind']}",
+        "reason": reason,
+        "cell": one["cells"][0],
+        "command": f"tcpdynamics figures {one['cells'][0]} --decide",
+    }
+
+
+def page_of(article: Article, page: Page) -> Page:
+    """The article as a page of the explorer, with the controls and pictures of the page that it moves."""
+    return Page(
+        slug=article.slug, title=article.title, question=article.finding, controls=page.controls,
+        figures=page.figures, printed=page.printed, script=page.slug, article=True,
+        facts=lambda whole: facts(article, page) | (page.facts(whole) if page.facts else {}),
+    )  # fmt: skip

@@ -1,0 +1,66 @@
+// @ts-check
+// Values from a page's address, as apps/explorer/page.py reads them; a test holds the two against each other.
+import { number } from "./numbers.js";
+
+export const MAX_ADDRESS = 4096,
+  MAX_WORDS = 100;
+/** Words of an address that are no controls: hidden answers, an article's step, an embedded figure. */
+export const OTHERS = ["guess", "step", "figure", "embed"];
+
+/** Words that Python would show in quotes. @param {string} text */
+const quoted = (text) => {
+  const quote = text.includes("'") && !text.includes('"') ? '"' : "'";
+  return (
+    quote + text.replace(/\\/g, "\\\\").replaceAll(quote, quote === "'" && text.includes('"') ? "\\'" : quote) + quote
+  );
+};
+
+/** A sentence of what is wrong with the value of a control, or null. */
+export const refusal = (c, x, text) => {
+  const name = `\`${c.name}\``,
+    got = `got ${quoted(text.slice(0, 40))}`;
+  if (c.choices) return c.choices.includes(text) ? null : `${name} must be one of ${c.choices.join(", ")}, ${got}`;
+  if (Number.isNaN(x)) return `${name} must be a number in ${c.range}, ${got}`;
+  if (!(x >= c.low && x <= c.high)) return `${name} must lie in ${c.range} on this page, ${got}`;
+  return c.step === 1 && x !== Math.floor(x) ? `${name} must be a whole number in ${c.range}, ${got}` : null;
+};
+
+/** Names and texts of an address: those after ? or, of a file, after #. */
+export const wordsOf = (written) => [...new URLSearchParams(written)];
+
+/**
+ * Values of the controls, and a sentence for each word that was refused (its default is taken).
+ * @param {any} spec
+ * @param {string} written
+ * @returns {[Record<string, any>, string[]]}
+ */
+export const readAddress = (spec, written) => {
+  const values = Object.fromEntries(spec.controls.map((c) => [c.name, c.start])),
+    complaints = [];
+  const words = wordsOf(written);
+  if (written.length > MAX_ADDRESS)
+    return [values, [`the address is longer than ${MAX_ADDRESS} characters and was not read`]];
+  if (words.length > MAX_WORDS) return [values, [`the address has more than ${MAX_WORDS} words and was not read`]];
+  const twice = words.map(([name]) => name).find((name, i, all) => all.indexOf(name) < i);
+  if (twice !== undefined) return [values, [`the address has ${twice.slice(0, 40)} twice and was not read`]];
+  const known = new Map(words.filter(([name]) => !OTHERS.includes(name)));
+  for (const c of spec.controls) {
+    const text = known.get(c.name);
+    if (text === undefined) continue;
+    const x = c.choices ? text : number(text, c.unit),
+      why = refusal(c, x, text);
+    if (why) complaints.push(`${why}; ${c.choices ? c.start : c.shown} is shown`);
+    else values[c.name] = x;
+    known.delete(c.name);
+  }
+  const strange = [...known.keys()].sort()[0];
+  if (strange !== undefined) complaints.push(`this page has no ${quoted(strange.slice(0, 40))}`);
+  return [values, complaints];
+};
+
+/** The words of values that differ from a fresh page's. */
+export const writtenOf = (spec, values) =>
+  spec.controls
+    .filter((c) => values[c.name] !== c.start)
+    .map((c) => `${c.name}=${encodeURIComponent(values[c.name])}`)
+    .join("&");

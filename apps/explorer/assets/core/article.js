@@ -1,0 +1,289 @@
+// @ts-check
+// An article: steps of text, each with one control in a sentence, beside a picture that stays in sight.
+import { begin } from "./bench.js";
+import { controlsOf } from "./controls.js";
+import { element, maths } from "./dom.js";
+import { linkOf, pictureBox } from "./figure-box.js";
+import { brief, percent, shown } from "./numbers.js";
+import { stage } from "./stage.js";
+
+const TONES = { holds: "good", "holds with conditions": "fair", "does not hold": "poor" };
+const MARKUP = /(\{=?\w+(?: %)?\}|\[\[[\w.]+\]\]|\[[^\]]+\]\([^)]+\))/;
+
+/** The address of another page of the explorer, from a served page or a file. */
+export const pageAddress = (spec, slug, words = "") => {
+  if (spec.answers) return `/${slug}${words ? `?${words}` : ""}`;
+  return `${slug}.html${words ? `#${words}` : ""}`;
+};
+
+/** The verdict on a statement, which opens: what the paper says, why, and how to decide it again. */
+const chip = (spec, one) =>
+  element(
+    "details",
+    { class: "chip" },
+    element("summary", { class: `verdict ${TONES[one.verdict] || "open"}` }, one.verdict),
+    element(
+      "span",
+      { class: "chip-body" },
+      element("b", {}, one.says),
+      ` (${one.kind} statement of the paper.) ${one.reason} `,
+      element("code", {}, one.command),
+      " ",
+      element("a", { href: pageAddress(spec, "claims", `open=${one.cell}`) }, "rule, numbers and intervals"),
+    ),
+  );
+
+/** A slider within a sentence, its value in bold before it. */
+const inSentence = (c, control, values) => {
+  const value = element("output", { for: control.input.id });
+  const unit = c.unit && c.unit !== "1" ? ` ${c.unit}` : "";
+  const put = () => {
+    value.textContent = c.choices
+      ? ""
+      : c.unit === "1" && c.high <= 1
+        ? percent(values[c.name])
+        : `${shown(values[c.name])}${unit}`;
+  };
+  control.input.setAttribute("aria-label", c.meaning);
+  return { node: element("span", { class: "in-sentence" }, value, " ", control.input), put };
+};
+
+/** A paragraph: text with controls, numbers, verdicts and links. */
+const paragraph = (spec, text, placed) =>
+  element(
+    "p",
+    {},
+    ...text.split(MARKUP).flatMap((part) => {
+      const [, name, per] = /^\{=(\w+)( %)?\}$/.exec(part) || [];
+      if (name) {
+        const node = element("b", { class: "number" });
+        placed.numbers.push({ node, name, format: per ? percent : brief });
+        return [node];
+      }
+      if (/^\{\w+\}$/.test(part)) return [placed.control(part.slice(1, -1))];
+      if (part.startsWith("[[")) return [chip(spec, spec.facts.statements[part.slice(2, -2)])];
+      const [, words, address] = /^\[([^\]]+)\]\(([^)]+)\)$/.exec(part) || [];
+      if (!words) return maths(part);
+      const [slug, query] = address.split("?");
+      return [
+        element(
+          "a",
+          { href: /^https:/.test(address) ? address : pageAddress(spec, slug.replace(/^\//, ""), query) },
+          words,
+        ),
+      ];
+    }),
+  );
+
+/** A guess before the answer; `reveal` shows what follows it. */
+const guessing = (guess, number, reveal) => {
+  const { question, low, high, unit } = guess,
+    word = (x) => (unit === "%" ? percent(x) : `${brief(x)} ${unit}`.trim());
+  const text = element("output"),
+    said = element("p", { class: "guess-answer", role: "status" });
+  const slider = element("input", {
+    type: "range",
+    min: low,
+    max: high,
+    step: (high - low) / 100,
+    value: (low + high) / 2,
+    "aria-label": question,
+  });
+  const put = () => {
+    text.textContent = word(Number(slider.value));
+    slider.setAttribute("aria-valuetext", text.textContent);
+  };
+  slider.addEventListener("input", put);
+  put();
+  const button = element(
+    "button",
+    {
+      type: "button",
+      onclick: () => {
+        const off = Math.abs(Number(slider.value) - number());
+        said.textContent = `You guessed ${word(Number(slider.value))}; it is ${word(number())}: ${off < 0.05 * (high - low) ? "close" : `${word(off)} off`}.`;
+        reveal();
+      },
+    },
+    "Show the answer",
+  );
+  return element(
+    "div",
+    { class: "guess-panel" },
+    element("p", {}, element("b", {}, question)),
+    element("p", { class: "in-sentence" }, text, " ", slider, " ", button),
+    said,
+  );
+};
+
+/** Mount an article. */
+export const article = (root, spec) => {
+  const signal = begin(),
+    { facts } = spec,
+    steps = facts.steps;
+  const said = element("p", { class: "complaint", role: "status" });
+  const seen = element("div", { class: "article-figure" }),
+    head = element("h2", {}),
+    reading = element("p", { class: "reading", role: "status" });
+  const save = element("a", {}, "Move everything");
+  let current = -1,
+    running = new AbortController(),
+    scene = null,
+    drawnOnce = false;
+  const answered = steps.map((step) => !step.guess),
+    made = [];
+
+  const show = (k) => {
+    if (k === current) return;
+    current = k;
+    running.abort();
+    running = new AbortController();
+    const { values, numbers, puts, step } = made[k],
+      f = spec.figures.find((one) => one.name === step.figure);
+    sections.forEach((node, i) => node.toggleAttribute("data-current", i === k));
+    links.forEach((node, i) =>
+      i === k ? node.setAttribute("aria-current", "step") : node.removeAttribute("aria-current"),
+    );
+    if (!f) return;
+    const box = pictureBox(f);
+    head.textContent = f.title;
+    save.href = pageAddress(spec, facts.page, linkOf(spec, values).split(/[?#]/)[1]);
+    seen.replaceChildren(head, box, reading, element("p", { class: "note" }, save));
+    const hide = () => seen.classList.toggle("hidden-answer", !answered[k]);
+    hide();
+    scene = stage(
+      root,
+      spec,
+      values,
+      { [f.name]: box },
+      {
+        signal: running.signal,
+        say: (words) => {
+          said.textContent = words;
+        },
+        set: () => {},
+        spoken: ({ says = "", numbers: now = {} }) => {
+          reading.replaceChildren(...maths(says));
+          made[k].now = now;
+          for (const { node, name, format } of numbers) node.textContent = format(now[name]);
+          puts.forEach((put) => put());
+          hide();
+          save.href = pageAddress(spec, facts.page, linkOf(spec, values).split(/[?#]/)[1]);
+        },
+      },
+    );
+    const figure = scene.figures[f.name];
+    figure.height = Math.max(180, Math.min(340, innerHeight * (innerWidth < 900 ? 0.28 : 0.5)));
+    scene.draw();
+    drawnOnce = true;
+  };
+
+  const sections = steps.map((step, k) => {
+    const values = { ...step.values },
+      numbers = [],
+      puts = [];
+    const changed = () => {
+      show(k);
+      scene.draw();
+    };
+    const controls = controlsOf(
+      spec.controls.filter((c) => step.controls.includes(c.name)),
+      values,
+      changed,
+      (words) => {
+        said.textContent = words;
+      },
+    );
+    const placed = {
+      numbers,
+      control: (name) => {
+        const c = spec.controls.find((one) => one.name === name),
+          { node, put } = inSentence(c, controls[name], values);
+        controls[name].input.id = `step-${k + 1}-${name}`;
+        puts.push(put);
+        put();
+        return node;
+      },
+    };
+    made.push({ values, numbers, puts, step, now: {} });
+    const after = element(
+      "div",
+      { class: "after", hidden: !answered[k] },
+      ...step.after.map((text) => paragraph(spec, text, placed)),
+    );
+    const reveal = () => {
+      answered[k] = true;
+      after.hidden = false;
+      seen.classList.remove("hidden-answer");
+    };
+    const guess = step.guess ? [guessing(step.guess, () => made[k].now[step.guess.number], reveal)] : [];
+    return element(
+      "section",
+      { class: "step", id: `step=${k + 1}`, "aria-label": step.heading },
+      element("h2", {}, step.heading),
+      ...step.before.map((text) => paragraph(spec, text, placed)),
+      ...guess,
+      after,
+    );
+  });
+  const links = steps.map((step, k) =>
+    element(
+      "a",
+      { href: `#step=${k + 1}`, title: step.heading, "aria-label": `Step ${k + 1}: ${step.heading}` },
+      String(k + 1),
+    ),
+  );
+  const last = element(
+    "p",
+    {},
+    element("a", { class: "door", href: pageAddress(spec, facts.page) }, `Move everything: ${facts.bench}`),
+  );
+  sections.at(-1).append(last);
+  root.replaceChildren(
+    element("h1", {}, facts.heading),
+    element("p", { class: "question" }, facts.finding),
+    said,
+    element(
+      "div",
+      { class: "article" },
+      element(
+        "div",
+        { class: "article-side" },
+        seen,
+        element("nav", { class: "steps", "aria-label": "Steps" }, ...links),
+      ),
+      element("div", { class: "article-text" }, ...sections),
+    ),
+  );
+
+  /** The step that an address names, or the one that is nearest to a third of the window. */
+  const named = () => Number((/step=(\d+)/.exec(location.hash) || [])[1]) - 1;
+  const place = () => {
+    const line = innerHeight * (innerWidth < 900 ? 0.6 : 0.35);
+    const k = sections.findLastIndex((node) => node.getBoundingClientRect().top <= line);
+    show(Math.max(0, k));
+  };
+  const jump = () => {
+    const k = named();
+    if (!(k >= 0 && k < steps.length)) {
+      place();
+      return;
+    }
+    sections[k].scrollIntoView();
+    show(k);
+  };
+  addEventListener("hashchange", jump, { signal });
+  addEventListener("scroll", () => place(), { signal, passive: true });
+  addEventListener(
+    "resize",
+    () => {
+      const k = current;
+      current = -1;
+      show(Math.max(0, k));
+    },
+    { signal },
+  );
+  signal.addEventListener("abort", () => running.abort());
+  jump();
+  return drawnOnce;
+};

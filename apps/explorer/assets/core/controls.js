@@ -1,0 +1,113 @@
+// @ts-check
+// Sliders and choices, with the exact value beside each slider.
+import { refusal } from "./address.js";
+import { element, maths } from "./dom.js";
+import { shown, title } from "./numbers.js";
+
+const chooser = (c, values, changed) => {
+  const id = `control-${c.name}`,
+    means = element("small", { id: `${id}-means` });
+  const list = element(
+    "select",
+    {
+      id,
+      onchange: () => {
+        values[c.name] = list.value;
+        put(list.value);
+        changed();
+      },
+    },
+    ...c.choices.map((word) => element("option", { value: word, selected: word === values[c.name] }, word)),
+  );
+  const put = (word) => {
+    list.value = word;
+    means.textContent = c.meanings[word] || "";
+  };
+  put(values[c.name]);
+  const box = element(
+    "div",
+    { class: "control", "data-control": c.name },
+    element("label", { for: id }, c.meaning),
+    list,
+    ...(Object.keys(c.meanings).length ? [means] : []),
+  );
+  return { box, put, input: list };
+};
+
+const sliding = (c, values, changed, say) => {
+  const id = `control-${c.name}`;
+  const scale = c.log ? Math.log10 : (x) => x,
+    back = c.log ? (x) => 10 ** x : (x) => x;
+  const [low, high] = [scale(c.low), scale(c.high)];
+  const slider = element("input", {
+    type: "range",
+    id,
+    min: low,
+    max: high,
+    step: c.log ? (high - low) / 500 : c.step,
+    value: scale(values[c.name]),
+  });
+  const exact = element("input", {
+    type: "number",
+    class: "exact",
+    min: c.low,
+    max: c.high,
+    step: "any",
+    value: values[c.name],
+    "aria-label": `${c.meaning}, exact value`,
+  });
+  /** A slider in decades stands at a power of ten; what is read aloud is the value. */
+  const aloud = () =>
+    slider.setAttribute("aria-valuetext", `${shown(values[c.name])}${c.unit && c.unit !== "1" ? ` ${c.unit}` : ""}`);
+  const put = (x) => {
+    exact.value = x;
+    slider.value = scale(x);
+    aloud();
+  };
+  aloud();
+  slider.addEventListener("input", () => {
+    const x = back(Number(slider.value));
+    values[c.name] = c.step === 1 ? Math.round(x) : Number(x.toPrecision(6));
+    exact.value = values[c.name];
+    aloud();
+    changed(true);
+  });
+  exact.addEventListener("change", () => {
+    const x = exact.value === "" ? NaN : Number(exact.value),
+      why = refusal(c, x, exact.value);
+    say(why || "");
+    if (why) {
+      exact.value = values[c.name];
+      return;
+    }
+    values[c.name] = x;
+    put(x);
+    changed();
+  });
+  const label = element("label", { for: id }, title(c.meaning, c.unit), " ", element("i", {}, ...maths(c.symbol)));
+  return {
+    box: element("div", { class: "control", "data-control": c.name }, label, slider, exact),
+    put,
+    input: slider,
+  };
+};
+
+/**
+ * Controls by name: { box, put(value), input }. `changed(moving)` follows each change of `values`.
+ * @param {any[]} controls
+ */
+export const controlsOf = (controls, values, changed, say) =>
+  Object.fromEntries(controls.map((c) => [c.name, (c.choices ? chooser : sliding)(c, values, changed, say)]));
+
+/** Whether a control counts at values: of a choice that is made, and from a value of another control on. */
+export const counts = (c, spec, values) => {
+  const chosen = spec.controls.filter((one) => one.choices).map((one) => values[one.name]);
+  if (c.only && c.only.length && !c.only.some((word) => chosen.includes(word))) return false;
+  return !(c.shown_from && values[c.shown_from[0]] < c.shown_from[1]);
+};
+
+/** The nearest value that a control can have. */
+export const within = (c, x) => {
+  const inside = Math.min(c.high, Math.max(c.low, x));
+  return c.step === 1 ? Math.round(inside) : Number(inside.toPrecision(4));
+};

@@ -1,0 +1,68 @@
+// @ts-check
+// Elements, and texts with their Greek letters and lower places.
+
+/**
+ * An element: attributes (true stands alone, false and undefined are left out), "on..." listeners, children.
+ * @param {string} tag
+ * @param {Record<string, any>} [attributes]
+ * @param {...(Node | string)} children
+ * @returns {any}
+ */
+export const element = (tag, attributes = {}, ...children) => {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else if (value !== undefined && value !== false) node.setAttribute(name, value === true ? "" : value);
+  }
+  node.append(...children);
+  return node;
+};
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/**
+ * An element of SVG.
+ * @param {string} tag
+ * @param {Record<string, any>} [attributes]
+ * @param {...(Node | string)} children
+ * @returns {any}
+ */
+export const drawn = (tag, attributes = {}, ...children) => {
+  const node = document.createElementNS(SVG, tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value !== undefined && value !== false) node.setAttribute(name, String(value));
+  }
+  node.append(...children);
+  return node;
+};
+
+const GREEK = {
+  lambda: "λ",
+  varepsilon: "ε",
+  epsilon: "ε",
+  gamma: "γ",
+  phi: "φ",
+  psi: "ψ",
+  tau: "τ",
+  delta: "δ",
+  kappa: "κ",
+  Upsilon: "ϒ",
+};
+const WORDS = new RegExp(`\\\\?\\b(${Object.keys(GREEK).join("|")})\\b`, "g");
+const PLACES = /((?<=\b(?:[A-Z]{1,3}|[a-z]))_(?:\{\w+\}|\w{1,3}\b)|\^(?:\{\w+\}|\w\b))/;
+
+/**
+ * A text with its Greek letters, lower and upper places: "m_0", "p w^2", "\\tau", "gamma" in a sentence.
+ * @param {string} text
+ * @returns {(Node | string)[]}
+ */
+export const maths = (text) => {
+  const plain = text.replace(WORDS, (_, name) => GREEK[name]).replace(/\\([a-z]+)/g, "$1");
+  return plain
+    .split(PLACES)
+    .filter(Boolean)
+    .map((part) => {
+      const bare = part.replace(/[{}]/g, "");
+      return /^[_^]\{?\w/.test(part) ? element(part[0] === "_" ? "sub" : "sup", {}, bare.slice(1)) : bare;
+    });
+};

@@ -1,0 +1,99 @@
+// @ts-check
+import { Curves } from "./curves.js";
+import { element, maths } from "./dom.js";
+import { brief, shown, title } from "./numbers.js";
+
+/** Numbers, each with its unit and a sentence: show({rows: [{name, value, unit, means}]}), or several in a row:
+ *  show({columns: ["one", "two"], rows: [{name, values, unit, means}]}). */
+export class Facts extends Curves {
+  show(data) {
+    this.data = data;
+    if (data.columns) return this.compare(data);
+    const said = ({ value, unit }) =>
+      (typeof value === "string" ? value : Number.isFinite(value) ? brief(value) : "none") +
+      (unit && unit !== "1" ? ` ${unit}` : "");
+    this.box.replaceChildren(
+      element(
+        "dl",
+        { class: "facts" },
+        ...data.rows.map((row) =>
+          element(
+            "div",
+            {},
+            element("dt", {}, row.name),
+            element("dd", {}, element("b", {}, said(row)), " ", element("span", {}, ...maths(row.means))),
+          ),
+        ),
+      ),
+    );
+    if (this.table && this.table.open) this.fill();
+  }
+
+  compare({ columns, rows }) {
+    const table = element(
+      "table",
+      { class: "compared" },
+      element(
+        "thead",
+        {},
+        element("tr", {}, element("td", {}), ...columns.map((name) => element("th", { scope: "col" }, name))),
+      ),
+      element(
+        "tbody",
+        {},
+        ...rows.map((row) =>
+          element(
+            "tr",
+            {},
+            element("th", { scope: "row" }, title(row.name, row.unit), element("span", {}, ...maths(row.means))),
+            ...row.values.map((x) => element("td", {}, brief(x))),
+          ),
+        ),
+      ),
+    );
+    this.box.replaceChildren(element("div", { class: "scroll wide", tabindex: "0" }, table));
+// a telephone has room for three
+    if (this.table && this.table.open) this.fill();
+  }
+
+  shows() {
+    return null;
+  }
+  mark() {}
+  reading() {
+    return "";
+  }
+  rows() {
+    if (this.data.columns)
+      return [
+        ["quantity", ...this.data.columns, "unit", "meaning"],
+        ...this.data.rows.map((row) => [row.name, ...row.values, row.unit || "1", row.means]),
+      ];
+    return this.named();
+  }
+
+  named() {
+    return [
+      ["quantity", "value", "unit", "meaning"],
+      ...this.data.rows.map((row) => [row.name, row.value, row.unit || "1", row.means]),
+    ];
+  }
+  resize() {}
+  redraw() {}
+  /** @returns {any} */
+  kept() {
+    const [header, ...rows] = this.rows(),
+      columns = header.map((_, i) => rows.map((row) => (typeof row[i] === "number" ? shown(row[i]) : row[i])));
+    return {
+      data: [
+        {
+          type: "table",
+          columnwidth: header.map((name) => (name === "meaning" ? 4 : name === "quantity" ? 2 : 1)),
+          header: { values: header, align: "left" },
+          cells: { values: columns, align: "left", height: 30 },
+        },
+      ],
+      layout: { title: { text: this.spec.title }, template: "plotly_white" },
+    };
+  }
+}

@@ -1,0 +1,143 @@
+// @ts-check
+// A picture with its heading, what a reader may keep of it, the table behind it and the code.
+import { writtenOf } from "./address.js";
+import { element } from "./dom.js";
+import { figureSvg } from "./figure.js";
+import { netcdf } from "./netcdf.js";
+import { csv, save, savePng } from "./save.js";
+import { get, plotly } from "./server.js";
+
+const SIZE = { width: 900, height: 560, dark: false };
+
+/** The picture as SVG that stands alone. */
+export const svgOf = (figure) => (figure.image ? figure.image() : figureSvg(figure.kept(), SIZE));
+
+/** The address of a page's state. */
+export const linkOf = (spec, values, more = "") => {
+  const words = [writtenOf(spec, values), more].filter(Boolean).join("&");
+  const here = location.href.split(/[?#]/)[0];
+  return words ? `${here}${spec.answers ? "?" : "#"}${words}` : here;
+};
+
+const copied = async (text, say) => {
+  try {
+    await navigator.clipboard.writeText(text);
+    say("Copied.");
+  } catch {
+    say(text);
+  } // a page from disk may not write into the clipboard: its reader can
+};
+
+/** A box for a picture. */
+export const pictureBox = (f) =>
+  f.kind === "facts"
+    ? element("div", { class: "picture numbers" })
+    : element("div", { class: "picture", role: "img", "aria-label": f.alt });
+
+const saveMenu = (spec, f, figureOf, values, say, open) => {
+  const name = `${spec.slug}-${f.name}`;
+  const attempt = (job) => async () => {
+    menu.open = false;
+    try {
+      say("");
+      await job(figureOf());
+    } catch (error) {
+      say(error.message);
+    }
+  };
+  const jobs = {
+    PNG: (figure) => savePng(`${name}.png`, svgOf(figure)),
+    SVG: (figure) => save(`${name}.svg`, svgOf(figure), "image/svg+xml"),
+    CSV: (figure) => save(`${name}.csv`, csv(figure.rows()), "text/csv"),
+    NetCDF: (figure) => save(`${name}.nc`, netcdf(figure.rows(), f.title), "application/x-netcdf"),
+    "Copy a link": () => copied(linkOf(spec, values), say),
+    "Copy to embed": () =>
+      copied(
+        `<iframe src="${linkOf(spec, values, `figure=${f.name}&embed=1`)}" width="640" height="420" title="${f.title}"></iframe>`,
+        say,
+      ),
+    ...(spec.plotly ? { "Open as a Plotly figure": (figure) => opened(figure) } : {}),
+  };
+  const opened = async (figure) => {
+    const library = await plotly(spec),
+      { data, layout } = figure.kept();
+    const box = element("div", { class: "plotly", role: "img", "aria-label": f.alt });
+    figure.box.after(box);
+    await library.newPlot(
+      box,
+      data,
+      { ...layout, autosize: true, height: 420 },
+      { responsive: true, displaylogo: false },
+    );
+  };
+  const menu = element(
+    "details",
+    { class: "menu" },
+    element("summary", {}, "Save"),
+    element(
+      "ul",
+      {},
+      ...Object.entries(jobs).map(([word, job]) =>
+        element("li", {}, element("button", { type: "button", onclick: attempt(job) }, word)),
+      ),
+    ),
+  );
+  menu.addEventListener("focusout", (event) => {
+    if (!menu.contains(event.relatedTarget)) menu.open = false;
+  });
+  menu.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") {
+      menu.open = false;
+      menu.querySelector("summary").focus();
+    }
+  });
+  return menu;
+};
+
+/**
+ * The section of a picture; `codes` gets what shows its code again.
+ * @param {any} spec
+ */
+export const figureSection = (spec, f, box, figureOf, values, say, codes) => {
+  const table = element(
+    "details",
+    { class: "table", ontoggle: () => table.open && figureOf().fill() },
+    element("summary", {}, "Numbers"),
+    element("div", { class: "scroll", tabindex: "0" }, element("table")),
+  );
+  const below = [table];
+  if (spec.code && f.coded) {
+    const text = element("pre", { tabindex: "0" });
+    const fill = async () => {
+      if (!details.open) return;
+      const address = `${spec.code}${spec.slug}/${f.name}?${new URLSearchParams(values)}`;
+      text.dataset.address = address;
+      const lines = await get(address)
+        .then((answer) => answer.text())
+        .catch((error) => error.message);
+      if (text.dataset.address === address) text.textContent = lines;
+    };
+    const details = element(
+      "details",
+      { class: "code", ontoggle: fill },
+      element("summary", {}, "Show the code"),
+      text,
+    );
+    codes.push(fill);
+    below.push(details);
+  }
+  const head = element(
+    "div",
+    { class: "figure-head" },
+    element("h2", {}, f.title),
+    saveMenu(spec, f, figureOf, values, say),
+  );
+  const node = element(
+    "section",
+    { class: "figure", "data-figure": f.name, "aria-label": f.title },
+    head,
+    box,
+    ...below,
+  );
+  return { node, table };
+};

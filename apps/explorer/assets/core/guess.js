@@ -1,0 +1,295 @@
+// @ts-check
+// Guess first: with the switch on, pictures hide until the reader has drawn a curve, by pointer or by values at a few
+// places, or chosen an answer. Then the answer is laid over the guess. A page offers choices by what it shows:
+//   figures.chart.show({ ..., guess: { question: "Does it settle?", choices: ["stable", "unstable"], answer: "stable" } })
+import { element } from "./dom.js";
+import { between, shown } from "./numbers.js";
+import { picture } from "./pages.js";
+
+const PLACES = 61,
+  HANDLES = 5;
+const finite = (row) => Array.from(row).filter(Number.isFinite);
+const rises = (x) => x.length > 1 && Array.from(x).every((v, i) => Number.isFinite(v) && (i === 0 || v > x[i - 1]));
+
+/** y at a place between the points of a curve. */
+export const interpolated = (x, y, at) => {
+  let i = 0;
+  while (i < x.length - 2 && x[i + 1] < at) i++;
+  return y[i] + ((y[i + 1] - y[i]) * (at - x[i])) / (x[i + 1] - x[i]);
+};
+/** From the least to the greatest value, with some room; from zero where that is near. */
+const room = (values) => {
+  const low = Math.min(...values),
+    high = Math.max(...values),
+    size = high - low || Math.abs(high) || 1;
+  return [low >= 0 && low < 0.5 * high ? 0 : low - 0.1 * size, high + 0.1 * size];
+};
+
+/** The first curve that can be guessed: {figure, curves: what is guessed first, ranges, titles}; none on a page without. */
+const question = (figures) => {
+  for (const figure of figures) {
+    const { data } = figure,
+      lines = (data.series || []).filter((s) => !s.kind);
+    if (figure.spec.kind !== "curves" || data.log || !lines.length || !rises(data.x)) continue;
+    const curves = lines.map((s) => ({ name: s.name, x: data.x, y: s.y }));
+    return {
+      figure,
+      curves,
+      xTitle: data.xTitle,
+      yTitle: data.yTitle,
+      xRange: [data.x[0], data.x[data.x.length - 1]],
+      yRange: data.range || room(curves.flatMap((c) => finite(c.y))),
+    };
+  }
+  for (const figure of figures) {
+    const curves = (figure.data.lines || []).filter((line) => !line.points && !line.area && rises(line.x));
+    if (curves.length) return { figure, curves, ...figure.data };
+  }
+  return null;
+};
+
+/** Mean distance of a guess from a curve over the places that both have, and the ends of these places. */
+export const distance = (places, values, { x, y }) => {
+  const gaps = [];
+  places.forEach((at, i) => {
+    const there = interpolated(x, y, at);
+    if (Number.isFinite(values[i]) && Number.isFinite(there)) gaps.push([at, Math.abs(values[i] - there)]);
+  });
+  return gaps.length
+    ? { mean: gaps.reduce((sum, [, gap]) => sum + gap, 0) / gaps.length, from: gaps[0][0], to: gaps.at(-1)[0] }
+    : null;
+};
+
+/** A panel to draw in: axes without the answer, values at a few places, and the answer on demand. */
+const drawing = (asked, reveal) => {
+  const {
+    curves: [curve],
+    curves,
+    xTitle,
+    yTitle,
+    xRange,
+    yRange,
+  } = asked;
+  const unit = (/\[(.*)\]$/.exec(yTitle) || ["", ""])[1],
+    quantity = yTitle.replace(/ \[.*\]$/, "");
+  const [, across, of] = /^(.*?)(?: \[(.*)\])?$/.exec(xTitle);
+  const places = Array.from(between(xRange[0], xRange[1], PLACES)),
+    known = new Map();
+  const box = element("div", { class: "guess-picture" }),
+    said = element("p", { class: "guess-answer", role: "status" });
+  const plane = picture("plane", box, {
+    name: "guess",
+    title: "Your guess",
+    alt: `Axes to draw in: ${yTitle} against ${xTitle}`,
+  });
+  let last = null,
+    answered = false;
+
+  /** The guess at each place: straight between those that are known, none beyond them. */
+  const values = () => {
+    const at = [...known.keys()].sort((a, b) => a - b);
+    return places.map((_, i) =>
+      at.length > 1 && i >= at[0] && i <= at.at(-1)
+        ? interpolated(
+            at,
+            at.map((k) => known.get(k)),
+            i,
+          )
+        : known.has(i)
+          ? known.get(i)
+          : NaN,
+    );
+  };
+  const show = () =>
+    plane.show({
+      xTitle,
+      yTitle,
+      xRange,
+      yRange,
+      pick: answered ? undefined : pick,
+      lines: [...(answered ? curves : []), { name: "your guess", x: places, y: values(), dash: answered }],
+    });
+  const pick = (x, y) => {
+    const i = Math.max(0, Math.min(PLACES - 1, Math.round(((x - xRange[0]) / (xRange[1] - xRange[0])) * (PLACES - 1))));
+    const value = Math.max(yRange[0], Math.min(yRange[1], y));
+    if (last)
+      for (let k = Math.min(i, last[0]) + 1; k < Math.max(i, last[0]); k++)
+        known.set(k, last[1] + ((value - last[1]) * (k - last[0])) / (i - last[0]));
+    known.set(i, value);
+    last = [i, value];
+    show();
+    handles.forEach(({ slider, place }) => known.has(place) && (slider.value = known.get(place)));
+  };
+  box.addEventListener(
+    "pointerdown",
+    () => {
+      last = null;
+    },
+    true,
+  );
+
+  const handles = Array.from({ length: HANDLES }, (_, h) => {
+    const place = Math.round((h * (PLACES - 1)) / (HANDLES - 1)),
+      id = `guess-${h}`;
+    const slider = element("input", {
+      type: "range",
+      id,
+      min: yRange[0],
+      max: yRange[1],
+      step: (yRange[1] - yRange[0]) / 100,
+      value: (yRange[0] + yRange[1]) / 2,
+      oninput: () => {
+        // A value by hand holds until the next place; what was drawn between the two gives way.
+        for (const k of [...known.keys()])
+          if (k !== place && Math.abs(k - place) < (PLACES - 1) / (HANDLES - 1)) known.delete(k);
+        known.set(place, Number(slider.value));
+        slider.setAttribute("aria-valuetext", `${shown(Number(slider.value))} ${unit}`);
+        show();
+      },
+    });
+    slider.setAttribute("aria-valuetext", "no guess yet");
+    return {
+      place,
+      slider,
+      row: element(
+        "div",
+        { class: "control" },
+        element("label", { for: id }, `${quantity} at ${across} ${shown(places[place])}${of ? ` ${of}` : ""}`),
+        slider,
+      ),
+    };
+  });
+  const button = element(
+    "button",
+    {
+      type: "button",
+      onclick: () => {
+        if (answered) return restart();
+        const off = distance(places, values(), curve);
+        if (!off) {
+          said.textContent = "Draw a curve first, or choose values.";
+          return;
+        }
+        answered = true;
+        show();
+        const over =
+          off.from > xRange[0] || off.to < xRange[1]
+            ? `, from ${shown(off.from)} to ${shown(off.to)}${of ? ` ${of}` : ""} where you drew it`
+            : "";
+        said.textContent = `Your guess is ${Number(off.mean.toPrecision(3))}${unit ? ` ${unit}` : ""} from the answer (${curve.name}) on average${over}.`;
+        button.textContent = "Guess again";
+        reveal();
+      },
+    },
+    "Show the answer",
+  );
+  const restart = () => asked.restart();
+  const panel = element(
+    "div",
+    { class: "guess-panel" },
+    element(
+      "p",
+      {},
+      `Draw ${curve.name === quantity ? curve.name : `${quantity} (${curve.name})`} with the pointer, or choose values:`,
+    ),
+    box,
+    element(
+      "form",
+      { class: "guess-handles", "aria-label": "Values of your guess", onsubmit: (event) => event.preventDefault() },
+      ...handles.map((h) => h.row),
+    ),
+    element("p", { class: "actions" }, button),
+    said,
+  );
+  return { panel, show, figure: asked.figure };
+};
+
+/** A panel with words to choose from. */
+const choosing = ({ question: text, choices, answer }, reveal, restart) => {
+  const said = element("p", { class: "guess-answer", role: "status" });
+  let answered = false;
+  const buttons = choices.map((word, i) =>
+    element("input", { type: "radio", name: "guess-choice", id: `guess-${i}`, value: word }),
+  );
+  const button = element(
+    "button",
+    {
+      type: "button",
+      onclick: () => {
+        if (answered) return restart();
+        const chosen = buttons.find((one) => one.checked);
+        if (!chosen) {
+          said.textContent = "Choose one first.";
+          return;
+        }
+        answered = true;
+        said.textContent =
+          chosen.value === answer ? `Right: ${answer}.` : `You chose ${chosen.value}; the answer is ${answer}.`;
+        button.textContent = "Guess again";
+        reveal();
+      },
+    },
+    "Show the answer",
+  );
+  const panel = element(
+    "fieldset",
+    { class: "guess-panel" },
+    element("legend", {}, text),
+    ...buttons.map((one, i) => element("p", {}, one, element("label", { for: one.id }, ` ${choices[i]}`))),
+    element("p", { class: "actions" }, button),
+    said,
+  );
+  return { panel, show() {}, figure: null };
+};
+
+/** Whether an address has the switch on. */
+const inAddress = () => new URLSearchParams(location.search || location.hash.slice(1)).has("guess");
+
+/** The switch of a page, to be put above its pictures; `changed` follows each turn of it. */
+export const first = (root, figures, changed, signal) => {
+  const all = Object.values(figures);
+  let open = null;
+  const close = () => {
+    if (!open) return;
+    open.panel.remove();
+    if (open.figure) {
+      open.figure.box.hidden = false;
+      open.figure.resize(); // the window may have changed meanwhile
+    }
+    open = null;
+  };
+  const reveal = () => root.classList.remove("guess");
+  const start = () => {
+    close();
+    root.classList.toggle("guess", box.checked);
+    if (!box.checked) return;
+    const chosen = all.find((figure) => figure.data && figure.data.guess),
+      asked = chosen ? null : question(all);
+    if (chosen) open = choosing(chosen.data.guess, reveal, start);
+    else if (asked) open = drawing({ ...asked, restart: start }, reveal);
+    else return;
+    if (open.figure) {
+      open.figure.box.before(open.panel);
+      open.figure.box.hidden = true;
+    } else line.after(open.panel);
+    open.show();
+  };
+  const box = element("input", {
+    type: "checkbox",
+    id: "guess",
+    checked: inAddress(),
+    onchange: () => {
+      start();
+      changed();
+    },
+  });
+  const line = element(
+    "p",
+    { class: "guess-first" },
+    box,
+    element("label", { for: "guess" }, " Guess first: hide the answers until you have a guess"),
+  );
+  root.addEventListener("drawn", () => box.checked && start(), { signal }); // other parameters, another question
+  addEventListener("resize", () => open && open.show(), { signal });
+  return line;
+};

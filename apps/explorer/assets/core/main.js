@@ -1,0 +1,47 @@
+// @ts-check
+// What pages, printed functions and the server call.
+import { article } from "./article.js";
+import { begin, bench } from "./bench.js";
+import { element } from "./dom.js";
+import { live } from "./live.js";
+import { drawingOf } from "./pages.js";
+import { register, unpacked } from "./server.js";
+
+/** Fill a page: its own shape, or pictures beside sliders. */
+export const mount = async (root, spec) => {
+  if (spec.packedFacts) spec.facts = JSON.parse(await unpacked(spec.packedFacts, `${spec.slug} facts`));
+  if (spec.article) return article(root, spec);
+  const { mount: fill } = drawingOf(spec.script);
+  return fill ? fill(root, spec, begin()) : bench(root, spec);
+};
+
+/** The first page: what each of the others asks; listed: [{title, question, address}]. */
+export const contents = (root, listed) => {
+  const entry = ({ title, question, address }) =>
+    element("div", {}, element("dt", {}, element("a", { href: address }, title)), element("dd", {}, question));
+  root.replaceChildren(
+    element("h1", {}, "tcpdynamics explorer"),
+    element(
+      "p",
+      { class: "question" },
+      "Models of TCP congestion control, moved by sliders. Each page opens with a question.",
+    ),
+    element("dl", { class: "contents" }, ...listed.map(entry)),
+  );
+};
+
+/** Dash's own scripts, which a served document has: one after another, after the first picture. */
+const dash = async () => {
+  const template = /** @type {HTMLTemplateElement | null} */ (document.getElementById("dash"));
+  for (const node of template ? template.content.querySelectorAll("script") : []) {
+    const script = element("script");
+    for (const { name, value } of node.attributes) script.setAttribute(name, value);
+    script.textContent = node.textContent;
+    const loaded = node.src ? new Promise((done) => script.addEventListener("load", done)) : null;
+    document.body.append(script);
+    await loaded;
+  }
+};
+addEventListener("load", () => setTimeout(dash, 500));
+
+window["explorer"] = { register, mount, contents, live, packs: {} };

@@ -1,0 +1,89 @@
+// @ts-check
+// Numbers as text, and text as numbers.
+
+/** @param {number} x */
+export const shown = (x) => (Number.isFinite(x) ? String(Number(x.toPrecision(5))) : String(x));
+
+/** Digits in groups of three, apart by a narrow space, from 10 000 on. @param {string} text */
+export const grouped = (text) => {
+  const [whole, rest] = text.split(".");
+  if (/e/.test(text) || whole.replace("-", "").length < 5) return text;
+  return whole.replace(/\B(?=(\d{3})+$)/g, "\u202f") + (rest ? `.${rest}` : "");
+};
+
+/** A number in a sentence or among facts: four digits; tables and files have more. @param {number} x */
+export const brief = (x) => {
+  if (Number.isFinite(x)) return grouped(String(Number(x.toPrecision(4))));
+  return Number.isNaN(x) ? "none" : String(x);
+};
+
+/** A probability as people write it: 12 %, 3.4 %, 0.2 %. @param {number} x */
+export const percent = (x) => {
+  if (x >= 0.0995) return `${(100 * x).toFixed(0)} %`;
+  return x === 0 ? "0 %" : x >= 0.001 ? `${(100 * x).toPrecision(2)} %` : `${(100 * x).toExponential(0)} %`;
+};
+
+/** The title of an axis. @param {string} name @param {string} [unit] */
+export const title = (name, unit) => (unit && unit !== "1" ? `${name} [${unit}]` : name);
+
+/** x from low to high in n values, both ends included. @param {number} low @param {number} high @param {number} n */
+export const between = (low, high, n) => Float64Array.from({ length: n }, (_, i) => low + ((high - low) * i) / (n - 1));
+
+/** Places of an axis, at round numbers. @param {[number, number]} range @returns {number[]} */
+export const ticks = ([low, high]) => {
+  const rough = (high - low) / 5,
+    unit = 10 ** Math.floor(Math.log10(rough));
+  const step = unit * /** @type {number} */ ([1, 2, 5, 10].find((m) => m * unit >= rough));
+  const from = Math.ceil(low / step - 1e-9),
+    to = Math.floor(high / step + 1e-9);
+  return Array.from({ length: to - from + 1 }, (_, i) => (from + i) * step);
+};
+
+/** Where a value stands in a row: the nearest number, or the same word (-1 without one). @param {ArrayLike<any>} row @param {any} value */
+export const nearest = (row, value) => {
+  if (typeof value === "string") return Array.prototype.indexOf.call(row, value);
+  let best = -1,
+    gap = Infinity;
+  for (let i = 0; i < row.length; i++) {
+    if (Math.abs(row[i] - value) < gap) {
+      gap = Math.abs(row[i] - value);
+      best = i;
+    }
+  }
+  return best;
+};
+
+/** Seconds in a unit, as a factor and a divisor: dividing by a whole number is exact where multiplying by 0.001 is not. */
+const SECONDS = {
+  ns: [1, 1e9],
+  us: [1, 1e6],
+  "\u00b5s": [1, 1e6],
+  ms: [1, 1e3],
+  s: [1, 1],
+  min: [60, 1],
+  h: [3600, 1],
+};
+const NUMBER = /^([-+]?)(\d+\.?\d*|\.\d+)(e[-+]?\d+)?(?:\/(\d+))?\s*(.*)$/i;
+
+/**
+ * The number that a text says in a unit, by the rules of the library's `only_number`; NaN where it says none.
+ * @param {string} text
+ * @param {string} [unit]
+ */
+export const number = (text, unit = "1") => {
+  const words = text
+    .split(",")
+    .map((word) => word.trim())
+    .filter(Boolean);
+  if (words.length !== 1 || words[0].length > 60) return NaN;
+  const [, sign, digits, power, below, rest] = NUMBER.exec(words[0]) || [];
+  const fraction = below !== undefined;
+  if (digits === undefined || (fraction && (power || digits.includes(".") || Number(below) === 0))) return NaN;
+  if (power && Math.abs(Number(power.slice(1))) > 400) return NaN;
+  const scaled = (tens) => Number(`${sign}${digits}e${Number((power || "e0").slice(1)) + tens}`) / Number(below || 1);
+  const said = Math.abs(scaled(0)) <= 1e18 ? scaled(0) : NaN;
+  if (!rest || rest === unit || rest === `${unit}s` || rest === unit.replace("packet", "packets")) return said;
+  if (unit === "1" && rest === "%") return said === said ? scaled(-2) : NaN;
+  if (unit !== "s" || below || !Object.hasOwn(SECONDS, rest)) return NaN;
+  return (said * SECONDS[rest][0]) / SECONDS[rest][1];
+};

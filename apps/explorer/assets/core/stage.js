@@ -1,0 +1,97 @@
+// @ts-check
+// The pictures of a page at values: loaded, drawn, marked as old while something is on its way.
+import { dark } from "./colours.js";
+import { drawingOf, KINDS } from "./pages.js";
+import { functionsOf } from "./server.js";
+
+const WAITED = 1500,
+  AGAIN = 2000; // [ms] until a page says that it waits, and until it asks again
+
+/** A picture that nobody looks at: it keeps its numbers. */
+class Unseen {
+  constructor(spec) {
+    this.spec = spec;
+    this.data = null;
+    this.box = null;
+  }
+  show(data) {
+    this.data = data;
+  }
+  shows() {
+    return null;
+  }
+  mark() {}
+  reading() {
+    return "";
+  }
+  resize() {}
+  redraw() {}
+  destroy() {}
+}
+
+/**
+ * A stage: its `figures` by name, and draw(moving).
+ * @param {Element} root marked `old` while the pictures are, and told when they are drawn (an event "drawn")
+ * @param {any} spec the page
+ * @param {Record<string, any>} values of the controls; changed by whoever owns them
+ * @param {Record<string, Element>} boxes of the pictures that are seen
+ * @param {{ signal: AbortSignal, say: (words: string) => void, set: (picked: any) => void,
+ *   spoken?: (drawn: any) => void }} ways
+ */
+export const stage = (root, spec, values, boxes, { signal, say, set, spoken = () => {} }) => {
+  const drawing = drawingOf(spec.script),
+    figures = {};
+  for (const f of spec.figures) {
+    figures[f.name] = boxes[f.name] ? new KINDS[f.kind](f, boxes[f.name]) : new Unseen(f);
+  }
+  const all = Object.values(figures);
+  let late = false,
+    again = 0,
+    slow = 0,
+    turn = 0;
+
+  const wait = (missing) => {
+    root.classList.add("old"); // the old picture stays, marked, until the answer is there
+    const mine = ++turn,
+      gone = () => mine !== turn || signal.aborted;
+    const still = (words) => {
+      if (!gone()) {
+        late = true;
+        say(`The pictures are old: ${words}.`);
+      }
+    };
+    slow = setTimeout(() => still("the explorer has not answered yet"), WAITED);
+    Promise.all(missing).then(
+      () => gone() || draw(),
+      (error) => {
+        if (gone()) return;
+        clearTimeout(slow);
+        still(error.message);
+        if (spec.answers) again = setTimeout(draw, AGAIN);
+      },
+    );
+  };
+  const draw = (moving = false) => {
+    if (signal.aborted) return;
+    const { functions, missing } = functionsOf(spec, values);
+    [again, slow].forEach(clearTimeout);
+    if (missing.length) {
+      wait(missing);
+      return;
+    }
+    turn++;
+    if (late) say("");
+    late = false;
+    root.classList.remove("old");
+    spoken(drawing.draw(values, functions, figures, set, spec, moving, () => draw()) || {});
+    root.dispatchEvent(new CustomEvent("drawn", { detail: performance.now() }));
+  };
+
+  addEventListener("resize", () => all.forEach((f) => f.resize()), { signal });
+  dark.addEventListener("change", () => all.forEach((f) => f.redraw()), { signal });
+  signal.addEventListener("abort", () => {
+    [again, slow].forEach(clearTimeout);
+    all.forEach((f) => f.destroy());
+  });
+  return { figures, draw };
+};

@@ -1,0 +1,2 @@
+/** Drawn by vendor/uPlot.iife.min.js. */
+declare const uPlot: any;

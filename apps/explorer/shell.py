@@ -1,0 +1,135 @@
+"""The document around a page: the same for a page that is served and for one that opens from disk."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from html import escape
+from typing import Any
+
+from .bundle import core_script, page_script, style_sheet
+from .page import Page
+
+TITLE = "tcpdynamics explorer"
+WHAT = "Models of TCP congestion control from five papers, moved by sliders and checked against packets and Linux."
+
+_DOCUMENT = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<meta name="description" content="{about}">
+<meta property="og:title" content="{title}">
+<meta property="og:description" content="{about}">
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="{style}">
+</head>
+<body>
+<a class="skip" href="#page">Skip to the page</a>
+<header><nav><a class="brand" href="{home}"><strong>{brand}</strong></a>{links}</nav></header>
+<main id="page" tabindex="-1"></main>
+{end}{scripts}
+<script>{call}</script>
+</body>
+</html>
+"""
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where a document finds what it loads, and other pages.
+
+    Attributes
+    ----------
+    style, core : str
+        Addresses of the style sheet and of the script of all pages.
+    page : str
+        That of a page's own script, with braces for the slug.
+    pages : str
+        That of a page, with braces for the slug.
+    home : str
+        That of the first page.
+    """
+
+    style: str
+    core: str
+    page: str
+    pages: str
+    home: str
+
+
+@cache
+def version() -> str:
+    """Changes with the scripts and the style, so that a browser may keep them for ever."""
+    from .pages import pages
+
+    texts = [core_script(), style_sheet(), *(page_script(page.slug) for page in pages().values() if not page.script)]
+    return hashlib.sha256("".join(texts).encode()).hexdigest()[:16]
+
+
+def plain(value: Any) -> str:
+    """JSON within a script."""
+    return json.dumps(value).replace("<", "\\u003c")
+
+
+def document(
+    places: Places,
+    listed: Iterable[Page],
+    call: str,
+    page: Page | None = None,
+    scripts: Iterable[str] = (),
+    end: str = "",
+) -> str:
+    """A whole document.
+
+    Parameters
+    ----------
+    places : Places
+        Of what it loads.
+    listed : iterable of Page
+        The menu.
+    call : str
+        JavaScript that fills the page.
+    page : Page, optional
+        The page; without one, the first page.
+    scripts : iterable of str
+        Addresses of further scripts, after the page's own.
+    end : str
+        Markup below the page.
+    """
+    title = f"{page.title} - {TITLE}" if page else TITLE
+    sources = [places.core, *([places.page.format(page.script or page.slug)] if page else []), *scripts]
+    return _DOCUMENT.format(
+        title=escape(title), about=escape(page.question if page else WHAT), brand=TITLE, style=places.style,
+        home=places.home, links=_links(places, listed, page), end=end, call=call,
+        scripts="\n".join(f'<script src="{source}"></script>' for source in sources),
+    )  # fmt: skip
+
+
+def _links(places: Places, listed: Iterable[Page], page: Page | None) -> str:
+    """The menu, with the page that is open marked."""
+    current = ' aria-current="page"'
+    return "".join(
+        f'<a href="{places.pages.format(other.slug)}"{current if other is page else ""}>{escape(other.title)}</a>'
+        for other in listed
+        if other.menu or other.article
+    )
+
+
+def contents(listed: Iterable[Page], address: str) -> list[dict[str, str]]:
+    """What the first page lists: title, question and address of each page; `address` has braces for the slug."""
+    return [{"title": p.title, "question": p.question, "address": address.format(p.slug)} for p in listed]
+
+
+def mounted(spec: dict[str, Any]) -> str:
+    """JavaScript that fills a page."""
+    return f'explorer.mount(document.getElementById("page"), {plain(spec)});'
+
+
+def first_page(listed: Iterable[Page], address: str) -> str:
+    """JavaScript that fills the first page."""
+    return f'explorer.contents(document.getElementById("page"), {plain(contents(listed, address))});'

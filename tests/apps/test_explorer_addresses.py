@@ -1,0 +1,88 @@
+"""An address is read alike by the server and by a page: ten thousand drawn ones, by Node where it is installed."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from tcpdynamics.apps.explorer.bundle import bundle
+from tcpdynamics.apps.explorer.page import OTHERS, Choice
+from tcpdynamics.apps.explorer.pages import pages
+from tcpdynamics.apps.explorer.server import words_of
+from tcpdynamics.errors import InputError
+
+COUNT = 10_000
+PAGES = {slug: page for slug, page in pages().items() if page.controls}
+ODD = (
+    "", " ", "nan", "inf", "-inf", "1e999", "-1", "0", "1/4", "3/0", "10 %", "5%", "1,2", "0x10", "1_000", "٣", "'",
+    '"', "it's", "<b>",
+    "\\", "1e-3", "2.5", "7", "100", "200ms", "3Mbit/s", "0.1 s", "+2", ".5", "5.", "9" * 61, "é", "😀",
+)  # fmt: skip
+
+
+def drawn(random: random.Random) -> tuple[str, str]:
+    """A page, and the words of an address of it: mostly right, some wrong, twice, strange, many or long."""
+    slug = random.choice(list(PAGES))
+    controls = PAGES[slug].controls
+    pairs = []
+    for c in random.sample(controls, random.randint(0, min(4, len(controls)))):
+        if random.random() < 0.3:
+            text = random.choice(ODD)
+        elif isinstance(c, Choice):
+            text = random.choice(c.choices)
+        else:
+            x = random.uniform(c.low - 0.1 * (c.high - c.low), c.high + 0.1 * (c.high - c.low))
+            text = repr(float(round(x)) if c.step == 1 and random.random() < 0.8 else x)
+        pairs.append((c.name, text))
+    if random.random() < 0.1:
+        pairs.append(random.choice([*((name, "1") for name in sorted(OTHERS)), ("zzz", "1"), ("__proto__", "2")]))
+    if pairs and random.random() < 0.05:
+        pairs.append(pairs[0])
+    if random.random() < 0.01:
+        pairs += [(f"a{i}", "1") for i in range(120)]
+    if random.random() < 0.01:
+        pairs.append(("loss", "9" * 5000))
+    return slug, urlencode(pairs)
+
+
+def read(slug: str, search: str) -> tuple[dict[str, Any], list[str]]:
+    """Values and complaints by the server."""
+    try:
+        return PAGES[slug].read(words_of(search))
+    except InputError as error:
+        return PAGES[slug].start(), [str(error)]
+
+
+SCRIPT = """
+const { specs, cases } = JSON.parse(require("fs").readFileSync(0, "utf8"));
+const answers = cases.map(([slug, search]) => module_core_address.readAddress(specs[slug], search));
+process.stdout.write(JSON.stringify(answers));
+"""
+
+
+def test_ten_thousand_addresses_are_read_alike(tmp_path: Path) -> None:
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("no node")
+    chance = random.Random(20261128)
+    cases = [drawn(chance) for _ in range(COUNT)]
+    specs = {slug: {"controls": pages()[page.script or slug].spec()["controls"]} for slug, page in PAGES.items()}
+    script = tmp_path / "read.js"
+    script.write_text(bundle("core/address.js") + SCRIPT, encoding="utf-8")
+    done = subprocess.run(
+        [node, script], input=json.dumps({"specs": specs, "cases": cases}), capture_output=True, text=True, check=True
+    )
+    refused = 0
+    for (slug, search), (values, complaints) in zip(cases, json.loads(done.stdout), strict=True):
+        expected, said = read(slug, search)
+        assert values == expected, (slug, search[:200])
+        assert complaints == said, search[:200]
+        refused += bool(said)
+    assert COUNT / 10 < refused < COUNT

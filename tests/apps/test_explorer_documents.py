@@ -1,0 +1,121 @@
+"""What a browser loads: few and small files before the first picture, kept afterwards; Dash's scripts after it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from explorer_tabs import get, opened
+from playwright.sync_api import Page, Request
+
+from tcpdynamics.apps.explorer.bundle import ASSETS, bundle, needs
+from tcpdynamics.apps.explorer.page import MAIN
+from tcpdynamics.apps.explorer.pages import pages
+
+#: Bytes on the wire and requests before the first picture.
+LIGHT, FEW = 150_000, 10
+FIRST_PICTURE = "() => document.querySelector('.picture svg, .picture canvas')"
+
+
+@pytest.mark.parametrize("slug", [slug for slug, page in pages().items() if page.controls])
+def test_a_first_visit_is_light(other: Page, server: str, slug: str) -> None:
+    asked: list[Request] = []
+    keep = lambda request: asked.append(request)  # noqa: E731
+    other.on("requestfinished", keep)
+    other.goto(f"{server}/{slug}", wait_until="commit")
+    other.wait_for_function(FIRST_PICTURE)
+    before = [r for r in asked if "_dash" not in r.url]
+    assert not any("_dash" in r.url for r in asked[: len(before)]), "Dash's scripts came before the picture"
+    assert len(before) <= FEW, [r.url for r in before]
+    sizes = [r.sizes() for r in before]
+    assert sum(size["responseBodySize"] + size["responseHeadersSize"] for size in sizes) <= LIGHT
+    other.wait_for_function("() => window.dash_component_api")  # Dash's own, later
+    other.remove_listener("requestfinished", keep)
+
+
+def test_a_second_visit_loads_nothing_that_has_a_version(other: Page, server: str) -> None:
+    opened(other, f"{server}/leap")
+    served: list[str] = []
+    other.on("response", lambda answer: served.append(answer.url) if not answer.from_service_worker else None)
+    other.goto(f"{server}/mtcp")
+    other.wait_for_function(FIRST_PICTURE)
+    sizes = other.evaluate("() => performance.getEntriesByType('resource').map((r) => [r.name, r.transferSize])")
+    again = [name for name, size in sizes if "/site/" in name and size > 0]
+    assert {name.rsplit("/", 1)[1] for name in again} <= {"mtcp.js"}
+
+
+def test_a_function_is_not_sent_twice(server: str) -> None:
+    import urllib.error
+    import urllib.request
+
+    address = f"{server}/functions/sub-packet/full-6-3+share.js"
+    with urllib.request.urlopen(address, timeout=60) as answer:
+        mark = answer.headers["ETag"]
+    with pytest.raises(urllib.error.HTTPError) as unchanged:
+        urllib.request.urlopen(urllib.request.Request(address, headers={"If-None-Match": mark}), timeout=60)
+    assert unchanged.value.code == 304
+    unchanged.value.close()
+    assert get(f"{server}/functions/sub-packet/full-6-3+nothing.js")[0] == 404
+    assert get(f"{server}/site/old/core.js")[0] == 404
+
+
+def test_modules_are_named_once_and_need_no_circle() -> None:
+    modules = [file.relative_to(ASSETS).as_posix() for file in sorted(ASSETS.glob("[cp]*/*.js"))]
+    text = bundle(*modules)
+    for module in modules:
+        assert text.count(f"// {module}\n") == 1
+        assert all((ASSETS / needed).is_file() for needed in needs(module))
+
+
+def test_lines_of_scripts_are_short() -> None:
+    for file in [*ASSETS.glob("core/*.js"), *ASSETS.glob("pages/*.js")]:
+        text = file.read_text(encoding="utf-8")
+        long = [line for line in text.splitlines() if len(line) > 120 and not _is_words(line)]
+        assert not long, (file.name, long[:2])
+
+
+def _is_words(line: str) -> bool:
+    """A line that is one text, which no formatter breaks."""
+    return line.strip()[:1] in "`\"'" or "`" in line or '"' in line
+
+
+def test_an_export_is_small(files: Path) -> None:
+    every = [file for file in files.rglob("*") if file.is_file()]
+    assert len(every) <= 80 and sum(file.stat().st_size for file in every) <= 3_000_000
+
+
+def test_at_most_four_sliders_stand_above_the_others() -> None:
+    for page in pages().values():
+        main = page.spec()["main"]
+        assert len(main) <= MAIN and set(main) <= {c.name for c in page.controls}, page.slug
+        for preset in page.presets:
+            _, complaints = page.read({name: str(value) for name, value in preset.values.items()})
+            assert not complaints, (page.slug, preset.name, complaints)
+
+
+def test_undo_reset_and_presets(tab: Page, server: str) -> None:
+    opened(tab, f"{server}/leap")
+    slider = tab.locator("#control-ack_loss")
+    slider.evaluate("(s) => { s.value = 0.3; s.dispatchEvent(new Event('input')); }")
+    tab.wait_for_function("() => location.search === '?ack_loss=0.3'")
+    slider.evaluate("(s) => { s.value = 0.4; s.dispatchEvent(new Event('input')); }")
+    tab.wait_for_function("() => location.search === '?ack_loss=0.4'")
+    tab.get_by_role("button", name="Undo").click()
+    tab.wait_for_function("() => location.search === '?ack_loss=0.3'")
+    tab.get_by_role("button", name="Reset").click()
+    tab.wait_for_function("() => location.search === ''")
+    assert slider.input_value() == "0.1"
+
+
+def test_one_picture_in_a_frame(tab: Page, server: str) -> None:
+    tab.goto(f"{server}/leap?figure=causes&embed=1&ack_loss=0.3")
+    tab.locator("[data-figure=causes] canvas").wait_for()
+    assert tab.locator(".figure").count() == 1
+    assert not tab.locator("header").is_visible() and not tab.locator("h1").is_visible()
+    assert tab.locator("#control-ack_loss").input_value() == "0.3"
+
+
+@pytest.mark.parametrize("slug", [slug for slug, page in pages().items() if page.controls and not page.article])
+def test_a_page_says_what_is_seen(tab: Page, server: str, slug: str) -> None:
+    opened(tab, f"{server}/{slug}")
+    assert len(tab.locator(".reading").first.inner_text().split()) >= 6
