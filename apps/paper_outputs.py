@@ -258,7 +258,7 @@ def write_ledger(
     place = resources.files("tcpdynamics.apps.report.templates")
     texts = {
         name: place.joinpath(f"{name}.html.j2").read_text(encoding="utf-8")
-        for name in ("ledger", "ledger_tables", "reproduction")
+        for name in ("ledger", "ledger_tables", "ledger_paper", "reproduction")
     }
     templates = jinja2.Environment(loader=jinja2.DictLoader(texts), autoescape=True, undefined=jinja2.StrictUndefined)
     look = resources.files("tcpdynamics.apps.explorer").joinpath("assets", "look.css").read_text(encoding="utf-8")

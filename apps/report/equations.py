@@ -18,17 +18,17 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, cast
 from .steps import Tell
 
 if TYPE_CHECKING:
-    from .stability import Section
+    from .sections import Section
 
-#: The section on stability.
-Equations: TypeAlias = "Section"
+#: The sections without packets, by name.
+Equations: TypeAlias = "dict[str, Section]"
 
 
 def equations(quick: bool, tell: Tell) -> Equations:
     """All that needs no packets."""
-    from .stability import section
+    from .stability import sections
 
-    return section(quick, tell)
+    return sections(quick, tell)
 
 
 @contextmanager

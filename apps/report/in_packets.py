@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tcpdynamics.validation import comparisons
+from tcpdynamics.validation.comparisons.comparison import Verdict
 from tcpdynamics.validation.comparisons.models_vs_packets import ModelsVsPackets, table
 
 from .sections import Section, section_of
@@ -40,36 +41,32 @@ class About:
 SECTIONS = {
     "leap": About(
         "LEAP", "LeapVsPackets", "leap",
-        "LEAP (Chen, Subramanian, Iyengar and Ford) sends a new segment where a timer expires without duplicates. "
-        "Transfers alone on a path that loses data and acknowledgements alike, beside closed forms for a window of "
-        "one; and the paper's star of three nodes, beside the share that a full link can finish.",
+        "LEAP sends a new segment when a timer expires without duplicate ACKs. Single transfers on a path that loses "
+        "data and ACKs alike are compared with closed forms for a window of one. The paper's star of three nodes is "
+        "compared with the share of transfers that a full link can finish.",
         {"senders": ("reno",), "duration": 1200.0},
     ),
     "logistic_packets": About(
         "logistic control", "LotkaVolterraVsPackets", "lotka-volterra-packets",
-        "Senders whose acknowledgements apply the models' own formula, on the paper's network (Iguchi, Hasegawa and "
-        "Murata). The available bandwidth is what the link says: its rate less the others' throughput, or less their "
-        "windows over their base round-trip times, once a round trip.",
+        "Senders apply the models' formula on the paper's network. The link reports the available bandwidth once per "
+        "round trip: its rate less the others' throughput, or less their windows over their base RTTs.",
     ),
     "mtcp": About(
         "M/TCP", "MtcpVsPackets", "mtcp",
-        "M/TCP (Rojviboonchai and Aida) sends one stream over several routes, each with a window of its own, and "
-        "acknowledges over a random route, over each route, or every second segment over each. What clears a route's "
-        "list of unacknowledged segments the paper does not say clearly: cumulative acknowledgements too, or the "
-        "replies to its segments only.",
+        "M/TCP sends one stream over several routes, each with its own window. It sends ACKs over a random route, over "
+        "each route, or for every second segment over each. The paper does not say clearly what clears a route's list "
+        "of unacknowledged segments: cumulative ACKs too, or only the replies to its segments.",
     ),
     "routers": About(
         "T-REFWA's router", "TRefwaVsPackets", "t-refwa-packets",
-        "A T-REFWA router (Taleb, Nishiyama, Jamalipour, Kato and Nemoto) reads codes of round-trip times in passing "
-        "packets and writes windows into acknowledgements. The mean queue and alternations of commands are in units of "
-        "the buffer.",
+        "A T-REFWA router reads RTT codes in passing packets and writes windows into ACKs. The mean queue and the "
+        "alternations of commands are in units of the buffer.",
     ),
     "priority": About(
         "priority of retransmissions", "RetransmissionPriorityVsPackets", "retransmission-priority",
-        "A gateway that keeps and sends retransmissions first (section 6.2, Fig. 12 of Chen and others: 1 Mbit/s, "
-        "200 ms, 25 packets). Split: 5 of the places are theirs, as in the paper. Shared: a retransmission takes the "
-        "place of a new packet. The chain has the losses that were measured, or those that are consistent with the "
-        "link.",
+        "A gateway keeps and sends retransmissions first (section 6.2 and Fig. 12: 1 Mbit/s, 200 ms, 25 packets). "
+        "Split: 5 of the places are theirs, as in the paper. Shared: a retransmission replaces a new packet. The chain "
+        "has the measured losses, or those consistent with the link.",
     ),
 }  # fmt: skip
 
@@ -81,7 +78,10 @@ def section(name: str, tell: Tell) -> Section:
     comparison = kind(**kind.quick | about.settings)
     with step(about.step, tell):
         result = comparison.run()
+    rows = table(result)
+    agree = sum(row["verdict"] == Verdict.AGREES for row in rows)
     return section_of(
-        "in_packets", about.title[0].upper() + about.title[1:], kind.paragraph(result), {name: kind.figure(result)},
-        anchor=name, about=about, rows=table(result),
+        "in_packets", about.title[0].upper() + about.title[1:],
+        f"Packets agree with the models in {agree} of {len(rows)} quantities.", {name: kind.figure(result)},
+        anchor=name, about=about, rows=rows, paragraph=kind.paragraph(result),
     )  # fmt: skip

@@ -10,6 +10,7 @@ from tcpdynamics.validation.comparisons import LinuxSubPacket
 from tcpdynamics.validation.comparisons import crowded_figures as figures
 from tcpdynamics.validation.comparisons.packets_vs_linux import LINUX_SENDERS
 
+from .front import CLASSES, linux_finding
 from .sections import Section, section_of
 from .steps import Tell, step
 
@@ -24,13 +25,16 @@ def section(tell: Tell) -> Section:
     comparison = LinuxSubPacket(**LinuxSubPacket.quick)
     with step(STEP, tell):
         result = comparison.run()
+    headline, statements = linux_finding(verdicts(result))
     drawn = {
+        "today_statements": statements,
         "today_fairness": figures.fairness(result), "today_goodputs": figures.goodputs(result),
         "today_laws": figures.laws(result), "today_distances": figures.distances(result),
         "today_hangs": figures.longest_hangs(result), "today_gateways": figures.gateways(result),
     }  # fmt: skip
     return section_of(
         "linux_sub_packet", "Does the sub-packet paper hold today?", answer(result), drawn,
+        finding=(headline, statements), headline=headline, classes=CLASSES,
         seeds=comparison.seeds, ours=comparison.ours, heads=[str(name) for name in result.sender.values],
         rows=rows(result), paragraphs=LinuxSubPacket.paragraph(result).split("\n\n"),
     )  # fmt: skip
@@ -46,11 +50,16 @@ def rows(result: xr.Dataset) -> list[tuple[str, str, str, list[tuple[str, str]]]
     return lines
 
 
+def verdicts(result: xr.Dataset) -> dict[str, list[str]]:
+    """The verdict of each statement, for each sender of Linux."""
+    found = [today.answers(one, result) for one in today.STATEMENTS]
+    return {name: [one[name].verdict for one in found] for name in LINUX_SENDERS}
+
+
 def answer(result: xr.Dataset) -> str:
     """One sentence, made from the verdicts: how many statements hold for each sender of Linux."""
     parts = []
-    for name in LINUX_SENDERS:
-        verdicts = [today.answers(one, result)[name].verdict for one in today.STATEMENTS]
-        holds, fails = (verdicts.count(word) for word in (rules.HOLDS, rules.FAILS))
-        parts.append(f"{name}: {holds} hold, {fails} do not, {len(verdicts) - holds - fails} cannot be decided")
+    for name, came in verdicts(result).items():
+        holds, fails = (came.count(word) for word in (rules.HOLDS, rules.FAILS))
+        parts.append(f"{name}: {holds} hold, {fails} do not, {len(came) - holds - fails} cannot be decided")
     return f"Of {len(today.STATEMENTS)} statements on Figs. 2, 3 and 9 to 12, {'; '.join(parts)}."

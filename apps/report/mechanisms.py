@@ -20,14 +20,14 @@ RULES_STEP, QUEUES_STEP = "comparing window rules with their laws", "comparing q
 
 #: Queue, with or without ECN, and what it does, in a row of the table.
 QUEUES = (
-    ("droptail", False, "refuses what finds the buffer full"),
-    ("red", False, "loses at random, more often as the mean queue grows"),
+    ("droptail", False, "drops packets that find the buffer full"),
+    ("red", False, "drops at random, more often as the mean queue grows"),
     ("red", True, "marks instead"),
-    ("codel", False, "loses when every packet has waited too long for a while"),
-    ("pie", False, "loses at random, so that waiting is near its target"),
-    ("sfq", False, "a lane for each flow, one packet of each in turn"),
-    ("drr", False, "a lane for each flow, as many bytes of each in turn"),
-    ("fq_codel", False, "a lane for each flow, CoDel in each"),
+    ("codel", False, "drops when every packet has waited too long for a while"),
+    ("pie", False, "drops at random, so that waiting is near its target"),
+    ("sfq", False, "a sub-queue for each flow, one packet of each in turn"),
+    ("drr", False, "a sub-queue for each flow, as many bytes of each in turn"),
+    ("fq_codel", False, "a sub-queue for each flow, CoDel in each"),
 )
 FLOWS, RATE, BUFFER, RTT = 20, 10e6, 100, (0.04, 0.16)
 
@@ -89,8 +89,7 @@ def answer(parts: Mechanisms) -> str:
     first, *others = parts.queues
     least = min(others, key=lambda row: float(row["waiting"].split()[0]))
     return (
-        f"Under random losses, mean windows differ by {float(law.min()):+.0%} to {float(law.max()):+.0%} from the laws "
-        f"that the rules are published with. On a crowded link, packets wait {first['waiting'].split()[0]} ms in a "
-        f"drop-tail queue and {least['waiting'].split()[0]} ms with the discipline {least['queue']}, which leaves "
-        f"{least['goodput'].split()[0]} of {RATE / 1e6:g} Mbit/s."
+        f"Under random losses, mean windows differ by {float(law.min()):+.0%} to {float(law.max()):+.0%} from the "
+        f"published formulas. On a congested link, packets wait {first['waiting'].split()[0]} ms with drop-tail and "
+        f"{least['waiting'].split()[0]} ms with {least['queue']}."
     )

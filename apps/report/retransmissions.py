@@ -21,15 +21,20 @@ def section(tell: Tell) -> Section:
         locked = LockOut(**LockOut.quick).run()
     return section_of(
         "retransmissions", "Lost retransmissions", answer(locked), {"locked": LockOut.figure(locked)},
+        cause=cause(locked),
         paragraphs=LockOut.paragraph(locked).split("\n\n"),
     )  # fmt: skip
 
 
 def answer(locked: xr.Dataset) -> str:
     """One sentence, made from the numbers."""
+    return f"With equal RTTs {float(locked.locked_out.sel(run=PAPER)):.0%} of the flows get nothing for 20 s."
+
+
+def cause(locked: xr.Dataset) -> str:
+    """What the lock-out comes with, and what a chain says that knows it."""
     first = locked.sel(run=PAPER)
     return (
-        f"With equal RTTs {float(first.locked_out):.0%} of the flows get nothing in 20 s, because packets that a "
-        f"timeout sends again are lost {float(first.loss_timeout / first.loss_new):.1f} times as often as new ones "
-        f"(the chain with both losses: {float(first.predicted.sel(chain=TWO_LOSSES)):.0%})."
+        f"Timeout retransmissions are lost {float(first.loss_timeout / first.loss_new):.1f} times as often as new "
+        f"packets. The chain with both loss rates predicts {float(first.predicted.sel(chain=TWO_LOSSES)):.0%}."
     )

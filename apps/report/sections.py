@@ -6,26 +6,55 @@
 
 from __future__ import annotations
 
+import base64
+import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 if TYPE_CHECKING:
     import plotly.graph_objects as go
     from markupsafe import Markup
 
+EXPLORER = "http://127.0.0.1:8050/"
+#: Figure -> address of the explorer's page that moves it.
+MOVES = {
+    "fig9": "sub-packet?loss=0.2", "silence": "sub-packet?chain=exact&loss=0.12", "solved": "sub-packet?loss=0.25",
+    "loss": "sub-packet?source=users-on-a-link&users=100", "finding-chain": "sub-packet?loss=0.2",
+    "locked": "retransmission-priority?share=1", "priority": "retransmission-priority?share=0.5",
+    "collapse": "sub-packet?loss=0.3", "ladder": "sub-packet?loss=0.2", "loop": "sub-packet?source=users-on-a-link",
+    "rules": "high-speed?loss=0.001", "leap": "leap", "finding-leap": "leap?density=3.5", "table-leap": "leap",
+    "mtcp": "mtcp", "table-mtcp": "mtcp?ack_loss=0.1", "routers": "t-refwa", "logistic_packets": "lotka-volterra",
+    "iguchi1": "lotka-volterra?epsilon=2.4", "iguchi2": "lotka-volterra?joins=10", "iguchi8": "lotka-volterra?ratio=2",
+    "chart_logistic": "lotka-volterra?across=delay", "chart_lotka_volterra": "lotka-volterra?flows=5",
+    "chart_trefwa": "t-refwa?phi=1.5&psi=0.5", "finding-t_refwa": "t-refwa?phi=1.5&psi=0.5",
+    "fluid-misra": "fluid-tcp", "stacks": "stacks", 
+}  # fmt: skip
+#: Digits of a figure's numbers: a pixel needs four.
+DIGITS = 5
+
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page under the anchor of its name in the table, and one sentence that says what came out."""
+    """A part of the page under the anchor of its name in the table, and one sentence that says what came out.
+
+    `finding` is a sentence and a small picture for the first screen.
+    """
 
     title: str
     answer: str
     html: Markup
+    finding: tuple[str, Any] | None = None
 
 
-def section_of(name: str, title: str, answer: str, figures: Mapping[str, go.Figure], **context: Any) -> Section:
+def section_of(
+    name: str, title: str, answer: str, figures: Mapping[str, go.Figure | Mapping[str, Any]],
+    finding: tuple[str, Any] | None = None, **context: Any,
+) -> Section:  # fmt: skip
     """The section that the template `report_<name>.html.j2` makes of figures by name, and more."""
     import jinja2
     from markupsafe import Markup
@@ -35,14 +64,36 @@ def section_of(name: str, title: str, answer: str, figures: Mapping[str, go.Figu
         text.read_text(encoding="utf-8")
     )
     html = template.render(title=title, answer=answer, figures=html_of(figures), **context)
-    return Section(title, answer, Markup(html))
+    return Section(title, answer, Markup(html), finding)
 
 
-def html_of(figures: Mapping[str, go.Figure]) -> dict[str, Markup]:
-    """Figures by name as parts of a page that has Plotly."""
+def html_of(figures: Mapping[str, go.Figure | Mapping[str, Any]]) -> dict[str, Markup]:
+    """Figures by name as parts of a page whose script draws them, each with a link to what moves it."""
     from markupsafe import Markup
 
-    return {
-        name: Markup(figure.to_html(full_html=False, include_plotlyjs=False, div_id=f"figure-{name}"))
-        for name, figure in figures.items()
-    }
+    parts = {}
+    for name, figure in figures.items():
+        whole = figure if isinstance(figure, Mapping) else json.loads(figure.to_json())
+        text = json.dumps(_short(whole), separators=(",", ":")).replace("<", "\\u003c")
+        place = EXPLORER + MOVES.get(name, "").replace("&", "&amp;")
+        parts[name] = Markup(
+            f'<div class="plot"><div class="drawn" id="figure-{name}">'
+            f'<script type="application/json">{text}</script></div>'
+            + (f'<a class="move" href="{place}">Move it</a></div>' if name in MOVES else "</div>")
+        )
+    return parts
+
+
+def _short(value: Any) -> Any:
+    """JSON of a figure with numbers of as many digits as a picture shows, and without Plotly's template."""
+    if isinstance(value, Mapping):
+        if "bdata" in value:
+            numbers = np.frombuffer(base64.b64decode(value["bdata"]), value["dtype"])
+            shape = [int(size) for size in str(value.get("shape", numbers.size)).split(",")]
+            return _short(numbers.reshape(shape).tolist())
+        return {k: _short(one) for k, one in value.items() if k not in ("template", "hovertemplate")}
+    if isinstance(value, list | tuple):
+        return [_short(one) for one in value]
+    if not isinstance(value, float):
+        return value
+    return (float(f"{value:.{DIGITS}g}") if value % 1 else int(value)) if math.isfinite(value) else None

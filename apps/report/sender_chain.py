@@ -36,12 +36,12 @@ def section(tell: Tell) -> Section:
         ladder = SenderChainLadder(**SenderChainLadder.quick).run()
     silent = [(words, [threshold(w, setting) for w in WINDOWS]) for words, setting in SENDERS]
     return section_of(
-        "sender_chain", "A chain compiled from the sender itself", answer(beside, ladder),
+        "sender_chain", "What each simplification costs", answer(beside),
         {
             "ladder": SenderChainLadder.figure(ladder), "queue": SenderChainLadder.queue_figure(ladder),
             "loop": SenderChainLadder.loss_figure(ladder), "collapse": collapse_figure(),
         },
-        distance_paragraph=SenderChainVsPackets.paragraph(beside),
+        costs=costs(ladder), distance_paragraph=SenderChainVsPackets.paragraph(beside),
         ladder_paragraphs=SenderChainLadder.paragraph(ladder).split("\n\n"),
         rows=rows(ladder), losses=[f"{p:g}" for p in ladder.loss.values], windows=WINDOWS, silent=silent,
     )  # fmt: skip
@@ -93,14 +93,20 @@ def rows(ladder: xr.Dataset) -> list[tuple[str, list[str]]]:
     return out
 
 
-def answer(beside: xr.Dataset, ladder: xr.Dataset) -> str:
+def answer(beside: xr.Dataset) -> str:
     """One sentence, made from the numbers."""
+    return (
+        "A chain compiled from the simulator's sender differs from the simulator by at most "
+        f"{float(beside.distance.max()):.4f}."
+    )
+
+
+def costs(ladder: xr.Dataset) -> str:
+    """The two largest simplifications, in numbers."""
     largest = ladder.distance.max("loss")
     summary = float(largest.sel(step="exact to sender"))
     queue = float(largest.sel(step="independent to spread"))
-    times = float((beside.distance / beside.noise).max())
     return (
-        f"A chain compiled from the simulator's own sender is off the simulator by at most "
-        f"{float(beside.distance.max()):.4f} ({times:.1f} times what chance makes); a person's summary of that sender "
-        f"costs up to {summary:.2f}, a queue instead of independent losses up to {queue:.2f}."
+        f"The exact chain, which summarises a sender by hand, costs up to {summary:.2f} more; a queue instead of "
+        f"independent losses costs up to {queue:.2f}."
     )

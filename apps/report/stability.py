@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import resources
+import json
 from typing import TYPE_CHECKING, Any
 
 from tcpdynamics.charts.stability import stability_figure
@@ -17,21 +17,19 @@ from tcpdynamics.validation.comparisons import (
 )
 from tcpdynamics.validation.comparisons.comparison import Comparison, counts
 
+from .front import stability_finding
+from .sections import Section, section_of
 from .steps import Tell, step
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
     import xarray as xr
-    from markupsafe import Markup
-
-#: HTML without the figures' library, and lines for the summary.
-Section = tuple[str, list[dict[str, str]]]
 
 _VERDICT_COLOURS = {"stable": "agrees", "marginal": "close", "unstable": "differs"}
 
 
-def section(quick: bool, tell: Tell) -> Section:
-    """The sections as HTML without figures' library, for the page to hold, and lines for its summary.
+def sections(quick: bool, tell: Tell) -> dict[str, Section]:
+    """The sections on logistic control, T-REFWA and fluids by name.
 
     Parameters
     ----------
@@ -40,54 +38,37 @@ def section(quick: bool, tell: Tell) -> Section:
     tell : callable
         Gets the name of each step and the share of it that is done.
     """
-    import jinja2
-
     epsilon, gamma = logistic_figures.EPSILON, logistic_figures.GAMMA
     with step("drawing the papers' figures and charts", tell):
         charts = logistic_figures.charts(101 if quick else 151)
         drawn = _figures(charts, t_refwa_figures.charts(101 if quick else 151))
     compared = _comparisons(quick, tell)
-    template = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined).from_string(
-        resources.files("tcpdynamics.apps.report.templates")
-        .joinpath("report_stability.html.j2")
-        .read_text(encoding="utf-8")
-    )
-    published = [_published(row) for row in t_refwa_figures.published()]
+    rows = t_refwa_figures.published()
+    published = [_published(row) for row in rows]
     disagreements = sum(int(chart.disagreements) for chart in charts.values())
     count = sum(chart.verdict.size for chart in charts.values())
-    html = template.render(
-        figures={name: _html(name, figure) for name, figure in drawn.items()},
-        logistic_paper="Iguchi, Hasegawa and Murata",
-        trefwa_paper="Taleb, Nishiyama, Jamalipour, Kato and Nemoto",
-        epsilon=epsilon,
-        gamma=gamma,
-        start=f"{logistic_figures.START:g}",
-        fairness_time=f"{float(LotkaVolterraWindows(flows=2, epsilon=epsilon, gamma=gamma).fairness_time()):.1f}",
-        disagreements=disagreements,
-        count=f"{count:,}",
-        phi=t_refwa_figures.PHI,
-        psi=t_refwa_figures.PSI,
-        published=published,
-        **{verdict: [row["verdict"] for row in published].count(verdict) for verdict in _VERDICT_COLOURS},
-        comparisons=compared,
-    )
-    lines = [
-        {
-            "text": "Stability charts: characteristic roots and closed form disagree at "
-            f"{disagreements} of {count:,} points.",
-            "anchor": "stability",
-            "more": "Charts",
-        }
-    ]
-    lines += [
-        {
-            "text": f"{c['title']}: {c['answer'][0].lower()}{c['answer'][1:]}",
-            "anchor": f"fluid-{c['name']}",
-            "more": "Comparison",
-        }
-        for c in compared
-    ]
-    return html, lines
+    verdicts = [row["verdict"] for row in published]
+    fluids = {f"fluid-{one['name']}": one.pop("figure") for one in compared}
+    small = json.loads(drawn["chart_trefwa"].to_json())
+    small["layout"] |= {"height": 190, "showlegend": False}
+    return {
+        "logistic": section_of(
+            "logistic", "Logistic control", "Fig. 1 shows a map, not the differential equation of the text.", drawn,
+            epsilon=epsilon, gamma=gamma, start=f"{logistic_figures.START:g}", count=f"{count:,}",
+            disagreements=disagreements,
+            fairness_time=f"{float(LotkaVolterraWindows(flows=2, epsilon=epsilon, gamma=gamma).fairness_time()):.1f}",
+        ),
+        "t_refwa": section_of(
+            "t_refwa", "T-REFWA", f"The published gains are stable under {verdicts.count('stable')} of {len(verdicts)} "
+            "interpretations of eq. (3).", {"chart_trefwa": drawn["chart_trefwa"]},
+            stability_finding(rows, small), phi=t_refwa_figures.PHI,
+            psi=t_refwa_figures.PSI, published=published, **{v: verdicts.count(v) for v in _VERDICT_COLOURS},
+        ),
+        "motion": section_of(
+            "motion", "Fluid simulations", compared[0]["answer"], fluids,
+            comparisons=compared,
+        ),
+    }  # fmt: skip
 
 
 def _figures(charts: dict[str, xr.Dataset], readings: dict[str, xr.Dataset]) -> dict[str, go.Figure]:
@@ -127,7 +108,7 @@ def _comparisons(quick: bool, tell: Tell) -> list[dict[str, Any]]:
                 "name": name,
                 "answer": _answer(name, result),
                 "paragraphs": comparison.paragraph(result).split("\n\n"),
-                "figure": _html(f"fluid-{name}", comparison.figure(result)),
+                "figure": comparison.figure(result),
             }
         )
     return sections
@@ -144,12 +125,6 @@ def _answer(name: str, result: xr.Dataset) -> str:
         exact, simple = (counts(result.verdict.sel(prediction=p)) for p in ("exact", "simplified"))
         return f"Decay rates and frequencies: {exact} with the exact linearisation; with the simplified one, {simple}."
     return f"Decay rates and frequencies beside the characteristic roots: {counts(result.verdict)}."
-
-
-def _html(name: str, figure: go.Figure) -> Markup:
-    from markupsafe import Markup
-
-    return Markup(figure.to_html(full_html=False, include_plotlyjs=False, div_id=f"figure-{name}"))
 
 
 def _published(row: dict[str, Any]) -> dict[str, Any]:

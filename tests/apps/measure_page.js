@@ -1,13 +1,16 @@
 // Measures a page within a frame, with all its tables and details open, and sends the numbers to the frame's parent.
 const wide = document.documentElement.clientWidth;
 for (const part of document.querySelectorAll("details")) part.open = true;
+// Draws every figure that is open, in light colours, and then in those of the page.
+dispatchEvent(new Event("beforeprint"));
+dispatchEvent(new Event("afterprint"));
 
 const shown = element =>
-  element.getClientRects().length && !element.closest("script, style, .modebar, #js-plotly-tester");
+  element.getClientRects().length && !element.closest("script, style");
 
-// What reaches beyond the window. What lies in a box that scrolls is judged by the box; Plotly clips its lines itself.
+// What reaches beyond the window. What lies in a box that scrolls is judged by the box; a panel clips its lines itself.
 const beyond = [...document.body.querySelectorAll("*")].filter(shown).filter(element => {
-  if (element.closest(".wide, pre, defs, clipPath, .plot-container g.plot")) return false;
+  if (element.closest(".wide, pre, svg svg")) return false;
   const box = element.getBoundingClientRect();
   return box.width > 0 && (box.right > wide + 1 || box.left < -1);
 }).map(element => `${element.tagName}.${element.getAttribute("class")}: ${element.textContent.slice(0, 60)}`);
@@ -29,18 +32,20 @@ const texts = "p, li, td, th, h1, h2, h3, summary, a, code, pre, dd, dt, caption
 const contrasts = [...document.querySelectorAll(texts)].filter(shown).map(element => {
   const style = getComputedStyle(element), drawn = element.tagName === "text";
   const a = light(number(drawn ? style.fill : style.color));
-  const b = light(back(drawn ? element.closest("div") : element));
+  const b = light(back(drawn ? element.closest(".drawn") : element));
   return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
 });
 
-// Figures that are higher than their place, and how many columns of panels each has.
-const figures = [...document.querySelectorAll(".js-plotly-plot")];
-const bottom = element => element.getBoundingClientRect().bottom;
-const over = figures.filter(f => bottom(f.querySelector(".main-svg")) > bottom(f.closest(".plot")) + 1);
-const columns = figures.map(({ _fullLayout: layout }) => {
-  const axes = Object.keys(layout).filter(key => /^xaxis\d*$/.test(key));
-  return new Set(axes.map(key => layout[key].domain[0])).size;
+// Figures that are higher than their place, words of figures beyond them, and how many columns of panels each has.
+const figures = [...document.querySelectorAll(".drawn")].filter(shown);
+const box = element => element.getBoundingClientRect();
+const over = figures.filter(figure => {
+  const [place, drawn] = [box(figure.closest(".plot")), box(figure.querySelector("svg"))];
+  const words = [...figure.querySelectorAll("text")].map(box);
+  return drawn.bottom > place.bottom + 1 || words.some(word => word.right > drawn.right + 2 || word.left < drawn.left - 2);
 });
+const columns = figures.map(figure =>
+  new Set([...figure.querySelectorAll("svg svg")].map(panel => Math.round(panel.getAttribute("x")))).size);
 
 parent.postMessage(JSON.stringify({
   wide, beyond, scrolls, columns, over: over.map(figure => figure.id), contrast: Math.min(...contrasts),

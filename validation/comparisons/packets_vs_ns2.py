@@ -181,7 +181,7 @@ class PacketsVsNs2(Study):
         from plotly.subplots import make_subplots
 
         cases = [str(case) for case in result["case"].values]
-        panels = make_subplots(1, len(cases), subplot_titles=cases, shared_yaxes=True)
+        panels = make_subplots(1, len(cases), subplot_titles=[c.replace("_", " ") for c in cases], shared_yaxes=True)
         for column, case in enumerate(cases, start=1):
             part = result.sel(case=case)
             size = part["theirs"].where(part["theirs"] != 0) / 100

@@ -223,7 +223,9 @@ export function bars(one, x, y, sheet) {
     const words = at(one.text, i),
       [tx, ty] = one.flat ? [(a + b) / 2, middles[i]] : [middles[i], Math.min(a, b) - 8];
     if (words !== undefined && words !== "")
-      parts.push(letters(tx, ty + 4, words, { anchor: "middle", halo: look.paper }));
+      parts.push(
+        letters(tx, ty + 4, words, { anchor: "middle", fill: readable(one.flat ? colour : look.paper, look, dark) }),
+      );
     spot(
       one.flat ? b : middles[i],
       one.flat ? middles[i] : b,
@@ -238,6 +240,10 @@ export function bars(one, x, y, sheet) {
   );
 }
 
+/** A scale of colours in those of the page. @param {any} scale @param {boolean} dark */
+export const painted = (scale, dark) =>
+  Array.isArray(scale) ? scale.map(([place, colour]) => [place, paint(colour, dark)]) : scale;
+
 /** @param {Trace} one */
 export function limits(one) {
   const all = one.z.flat().filter((value) => Number.isFinite(value) && value !== null);
@@ -249,6 +255,7 @@ export function limits(one) {
 /** @param {Trace} one @param {any} x @param {any} y @param {Sheet} sheet */
 export function heat(one, x, y, sheet) {
   const { look, dark, spots } = sheet;
+  const colours = painted(one.colorscale, dark);
   const [low, high] = limits(one),
     parts = [],
     words = [];
@@ -268,9 +275,7 @@ export function heat(one, x, y, sheet) {
     tell = one.z.length * across.length < 3000 && one.hoverinfo !== "skip";
   one.z.forEach((row, j) => {
     const inks = row.map((value) =>
-      value === null || !Number.isFinite(value)
-        ? "none"
-        : paint(scaled(one.colorscale, (value - low) / (high - low || 1)), dark),
+      value === null || !Number.isFinite(value) ? "none" : scaled(colours, (value - low) / (high - low || 1)),
     );
     for (let i = 0, end; i < inks.length; i = end) {
       for (end = i + 1; end < inks.length && inks[end] === inks[i];) end++;
@@ -300,6 +305,6 @@ export function heat(one, x, y, sheet) {
 function readable(ink, look, dark) {
   if (!/^#[0-9a-f]{6}$/i.test(ink)) return look.ink;
   const [r, g, b] = [1, 3, 5].map((i) => parseInt(ink.slice(i, i + 2), 16));
-  const light = 0.21 * r + 0.72 * g + 0.07 * b > 120;
+  const light = 0.21 * r + 0.72 * g + 0.07 * b > 100;
   return light ? paper(false).ink : dark ? look.ink : "#ffffff";
 }

@@ -2,7 +2,7 @@
 // Panels, their axes and titles; legends, lines and words across panels, tables: as SVG text.
 import { numberText, pixel, ticksOf } from "./ticks.js";
 import { dashes, letters, linesOf, paint, plain, point, rectangle, round, scaled } from "./marks.js";
-import { at, bars, edgeOf, heat, inkOf, limits, scatter, sizeOf } from "./draw.js";
+import { at, bars, edgeOf, heat, inkOf, limits, painted, scatter, sizeOf } from "./draw.js";
 import { LINE, SAMPLE, aim } from "./places.js";
 
 /**
@@ -106,7 +106,7 @@ export function panelOf(panel, scales, sheet) {
     ? letters(left + across / 2, foot + panel.tickHigh + 13, panel.xTitle, { anchor: "middle" })
     : "";
   const beside = panel.yTitle.length
-    ? letters(left - panel.yWide - 12 - (panel.yTitle.length - 1) * LINE, top + high / 2, panel.yTitle, {
+    ? letters(left - panel.yWide - 15 - (panel.yTitle.length - 1) * LINE, top + high / 2, panel.yTitle, {
         anchor: "middle",
         turn: -90,
       })
@@ -124,16 +124,16 @@ export function panelOf(panel, scales, sheet) {
     title +
     below +
     beside +
-    (panel.bar ? barOf(panel, look) : "")
+    (panel.bar ? barOf(panel, look, dark) : "")
   );
 }
-/** A colour bar to the right of its panel. @param {Panel} panel @param {any} look */
-function barOf(panel, look) {
+/** A colour bar to the right of its panel. @param {Panel} panel @param {any} look @param {boolean} dark */
+function barOf(panel, look, dark) {
   const one = panel.bar,
     numbers = one.type === "heatmap" ? limits(one) : [one.marker.cmin, one.marker.cmax];
   const values = one.type === "heatmap" ? [] : one.marker.color.filter(Number.isFinite);
   const [low, high] = [numbers[0] ?? Math.min(...values), numbers[1] ?? Math.max(...values)];
-  const scale = one.type === "heatmap" ? one.colorscale : one.marker.colorscale,
+  const scale = painted(one.type === "heatmap" ? one.colorscale : one.marker.colorscale, dark),
     bar = (one.type === "heatmap" ? one.colorbar : one.marker.colorbar) || {};
   const x = panel.at + panel.wide + 12,
     count = 24,

@@ -35,7 +35,7 @@ export function placed(frame, named) {
   const head = 6 + top.length * 18 + legend.height;
   const hint = frame.height || layout.height || 450,
     count = 1 + Math.max(...frame.panels.map((p) => p.row));
-  const guess = Math.max(110, (hint - 130) / count - (count > 1 ? 25 : 0));
+  const guess = Math.max(100, (hint - 100) / count - (count > 1 ? 25 : 0));
   let grid = gridOf(frame, right, head, guess);
   if (frame.height) grid = gridOf(frame, right, head, Math.max(40, guess + (frame.height - grid.height) / grid.rows));
   return { grid: { ...grid, look }, legend };
@@ -86,9 +86,9 @@ function gridOf(frame, right, head, inner) {
       tick.lines = quiet ? [] : linesOf(tick.text, Math.max(90, (width * 0.3) / cols));
     });
     const words = one.ya.title?.text;
-    one.yTitle = words && !(flows && many >= 4 && one.col) ? linesOf(words, one.high + 20) : [];
+    one.yTitle = words && !(flows && many >= 4 && one.col) ? linesOf(words, one.high) : [];
     one.yWide = Math.max(0, ...one.yTicks.flatMap((tick) => tick.lines.map((line) => wide(line))));
-    one.left = (quiet ? 6 : one.yWide + 8) + one.yTitle.length * LINE + (one.yTitle.length ? 5 : 0);
+    one.left = (quiet ? 6 : one.yWide + 11) + one.yTitle.length * LINE + (one.yTitle.length ? 5 : 0);
     one.bar = one.traces.find((trace) =>
       trace.type === "heatmap" ? trace.showscale !== false : trace.marker.showscale || trace.marker.colorbar,
     );
@@ -145,7 +145,8 @@ function xTicks(panel, scale, flows) {
     );
     high = 4 + 14 * Math.max(1, ...panel.ticks.map((tick) => tick.lines.length));
     if (!fits) {
-      panel.turn = room() > 20 ? -35 : -90;
+      // A slanted first word must not reach beyond the picture's edge.
+      panel.turn = room() > 20 && widest() * 0.82 < panel.at + room() / 2 ? -35 : -90;
       panel.ticks.forEach((tick) => {
         tick.lines = [plain(tick.text)];
       });
