@@ -3,9 +3,11 @@
 `articles/` has a text for each. Its head names the page whose pictures it moves; each step has lines `key: value` and
 then paragraphs:
 
-- `figure`: the picture; `set`: values of controls, `name=value` each, the others as on a fresh page;
+- `figure`: the picture; `page`: the page that has it, where it is not the article's; `set`: values of controls,
+  `name=value` each, the others as on a fresh page;
 - `guess`: `number | question | low | high | unit`: a number that the page computes, guessed before it is shown;
-- in paragraphs, `{name}` is the control, `{=name}` a number that the page computes (`{=name %}` in per cent),
+- in paragraphs, `{name}` is the control, `{=name}` a number that the page computes (`{=name %}` in per cent) or one
+  of the paper's `judged` statements (`{=holds}`, `{=conditions}`, `{=fails}`, `{=undecided}`),
   `[[statement]]` the verdict on a statement of the ledger, `[text](address)` a link; below a line `---` stands what a
   reader sees after the guess.
 """
@@ -13,6 +15,7 @@ then paragraphs:
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -24,7 +27,7 @@ from .page import Page
 
 #: Words of an article, headings included.
 MAX_WORDS = 1100
-_KEYS = ("figure", "set", "guess")
+_KEYS = ("figure", "page", "set", "guess")
 _LINE = re.compile(r"^(\w+): (.+)$", re.M)
 _STATEMENT = re.compile(r"\[\[([\w.]+)\]\]")
 _CONTROL = re.compile(r"\{(\w+)\}")
@@ -45,7 +48,7 @@ class Article:
     heading : str
         What stands on top.
     steps : tuple of mappings
-        As the script takes them: `heading`, `figure`, `values`, `guess`, `before` and `after` (paragraphs).
+        As the script takes them: `heading`, `figure`, `page`, `values`, `guess`, `before` and `after` (paragraphs).
     """
 
     slug: str
@@ -95,6 +98,7 @@ def _step(slug: str, text: str) -> dict[str, Any]:
     return {
         "heading": heading,
         "figure": keys.get("figure", ""),
+        "page": keys.get("page", ""),
         "values": values,
         "guess": _guess(keys["guess"]) if "guess" in keys else None,
         "before": _paragraphs(before),
@@ -123,11 +127,11 @@ def articles() -> dict[str, Article]:
     return found
 
 
-def facts(article: Article, page: Page) -> dict[str, Any]:
+def facts(article: Article, pages: Mapping[str, Page]) -> dict[str, Any]:
     """What the script must know of an article: its steps, with checked values, and the statements that it names."""
-    steps = []
+    steps, others = [], others_of(article)
     for step in article.steps:
-        values, complaints = page.read(step["values"])
+        values, complaints = pages[step["page"] or article.page].read(step["values"])
         if complaints:
             raise InputError(f"the article {article.slug}: {complaints[0]}")
         steps.append(step | {"values": values})
@@ -135,27 +139,47 @@ def facts(article: Article, page: Page) -> dict[str, Any]:
         "heading": article.heading,
         "finding": article.finding,
         "steps": steps,
-        "page": page.slug,
-        "bench": page.title,
+        "page": article.page,
+        "bench": pages[article.page].title,
+        "pages": {slug: pages[slug].spec() for slug in others},
+        "counts": _counts(article.paper),
         "statements": {name: _statement(name) for name in article.statements()},
     }
 
 
+def others_of(article: Article) -> tuple[str, ...]:
+    """Pages beside its own whose pictures it moves."""
+    return tuple(dict.fromkeys(step["page"] for step in article.steps if step["page"]))
+
+
 @cache
-def _statements() -> dict[str, dict[str, Any]]:
-    from tcpdynamics.apps import ledger_rows
+def _ledger() -> dict[str, dict[str, Any]]:
+    """The ledger's statements by their names; they are made once, which takes a second."""
     from tcpdynamics.paper_figures import ledger, statements
 
-    rows = ledger.recorded()["rows"]
-    summaries = statements.summaries(rows).values()
-    return {one.statement.id: ledger_rows.statement(one, rows) for summary in summaries for one in summary.in_order}
+    from .. import ledger_rows
+
+    came = ledger.recorded()["rows"]
+    return {
+        one.statement.id: {"paper": paper, **ledger_rows.statement(one, came)}
+        for paper, summary in statements.summaries(came).items()
+        for one in summary.in_order
+    }
+
+
+def _counts(paper: str) -> dict[str, int]:
+    """How many statements of a paper have each verdict, by names that an article may write as numbers."""
+    listed = [one["verdict"] for one in _ledger().values() if one["paper"] == paper]
+    names = {"holds": "holds", "holds with conditions": "conditions", "does not hold": "fails"}
+    counts = {name: listed.count(verdict) for verdict, name in names.items()}
+    return counts | {"undecided": len(listed) - sum(counts.values()), "judged": len(listed)}
 
 
 def _statement(name: str) -> dict[str, Any]:
-    """A statement beside a sentence: what the paper says, what came out, why, and how to decide it again."""
-    one = _statements().get(name)
-    if one is None:
+    """A statement as it stands beside a sentence: what the paper says, what came out, why, how to decide it again."""
+    if name not in _ledger():
         raise InputError(f"there is no statement {name} in the ledger")
+    one = _ledger()[name]
     reason = one["reason"] or one["condition"] or one["missing"]
     return {
         "says": one["says"],
@@ -167,10 +191,11 @@ def _statement(name: str) -> dict[str, Any]:
     }
 
 
-def page_of(article: Article, page: Page) -> Page:
+def page_of(article: Article, pages: Mapping[str, Page]) -> Page:
     """The article as a page of the explorer, with the controls and pictures of the page that it moves."""
+    page = pages[article.page]
     return Page(
         slug=article.slug, title=article.title, question=article.finding, controls=page.controls,
-        figures=page.figures, printed=page.printed, script=page.slug, article=True,
-        facts=lambda whole: facts(article, page) | (page.facts(whole) if page.facts else {}),
+        figures=page.figures, printed=page.printed, script=page.slug, article=True, others=others_of(article),
+        facts=lambda whole: facts(article, pages) | (page.facts(whole) if page.facts else {}),
     )  # fmt: skip

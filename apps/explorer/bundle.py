@@ -54,9 +54,10 @@ def core_script() -> str:
 
 
 def page_script(*slugs: str) -> str:
-    """The modules of pages that `core_script` lacks; comes after it."""
+    """The modules of pages that `core_script` lacks; comes after it. Scripts of two pages may both have a module."""
     core = _order([CORE])
-    return _script([module for module in _order(f"pages/{slug}.js" for slug in slugs) if module not in core])
+    own = [module for module in _order(f"pages/{slug}.js" for slug in slugs) if module not in core]
+    return '"use strict";\n{\n' + "".join(map(_wrapped, own)) + "}\n"
 
 
 def style_sheet() -> str:

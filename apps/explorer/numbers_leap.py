@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tcpdynamics.apps.explorer.leap_table import table
 from tcpdynamics.models import LeapTimeout, LeapTransfer, OverloadedStar
 
 
@@ -45,6 +46,22 @@ def finished(data_loss: float, ack_loss: float) -> pd.DataFrame:
         name: np.ravel(OverloadedStar(density=densities, duplicates=float(repeat)).finished())
         for name, repeat in repeats.items()
     }
+    return pd.DataFrame({"transfers that begin [1/s]": densities} | columns)
+
+
+def table1(variant: str, nodes: str) -> pd.DataFrame:
+    """Table 1: published, recorded with 95 % intervals where there are some, and the model without duplicates."""
+    densities = np.linspace(2, 4, 81)
+    columns: dict[str, Any] = {
+        "model, no duplicates": np.ravel(OverloadedStar(density=densities, duplicates=0.0).finished())
+    }
+    rows = table()[f"{variant}/{nodes}"]
+    for name, key in (("published", "published"), ("packets", "packets"), ("ns-2", "ns2")):
+        for part, end in enumerate(("", ", low", ", high")[: 1 if key == "published" else 3]):
+            columns[name + end] = np.full(81, np.nan)
+            for row in rows:
+                value = row[key][part] if isinstance(row[key], list) else row[key]
+                columns[name + end][round((row["density"] - 2) / 0.025)] = np.nan if value is None else value
     return pd.DataFrame({"transfers that begin [1/s]": densities} | columns)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from tcpdynamics.apps.explorer.sub_packet_chains import CHAINS, COLUMNS, loss_limit, loss_of, without_law
+from tcpdynamics.apps.explorer.sub_packet_points import GROUPS, points
 from tcpdynamics.solvers import stationary
 from tcpdynamics.solvers.markov.flows import flow_program
 from tcpdynamics.solvers.programs.straightline import run
@@ -64,6 +65,28 @@ def goodput(
 def silence(count: int, base_timeout: float, shapes: Shapes, sender: dict[str, Any] | None = None) -> pd.DataFrame:
     """The share of epochs without a packet."""
     return along(0.005 + 0.005 * np.arange(count), "silence", base_timeout, shapes, sender)
+
+
+def measured(group: str, quantity: str, base_timeout: float, shapes: Shapes) -> pd.DataFrame:
+    """ "goodput" or "silence" against loss: the chains, and what was measured, with 95 % intervals."""
+    series = {name: points()[name] for name in GROUPS[group]}
+    own = [row["loss"][0] for rows in series.values() for row in rows]
+    table = along(np.unique([*(0.005 + 0.005 * np.arange(99)), *own]), quantity, base_timeout, shapes)
+    for name, rows in series.items():
+        found = {row["loss"][0]: row["goodput"] if quantity == "goodput" else row["sent"][0] for row in rows}
+        for column, part in ((name, 0), (f"{name}, low", 1), (f"{name}, high", 2)):
+            table[column] = [found[p][part] if p in found else np.nan for p in table["loss rate"]]
+    return table
+
+
+def measured_law(source: Any, group: str, base_timeout: float, shapes: Shapes) -> pd.DataFrame:
+    """Packets sent in a round trip at the load whose loss is nearest: measured, and by the chains at that loss."""
+    name = GROUPS[group][0]
+    row = min(points()[name], key=lambda one: abs(one["loss"][0] - loss_of(source)))
+    table = packets(row["loss"][0], base_timeout, shapes)
+    for column, part in ((name, 0), (f"{name}, low", 1), (f"{name}, high", 2)):
+        table[column] = pd.Series([one[part] for one in row["sent"]][: len(table)])
+    return table
 
 
 def diagram(source: Any, kind: str, base_timeout: float, shapes: Shapes) -> pd.DataFrame:

@@ -314,6 +314,8 @@ class Page:
         The page whose script and printed functions this one takes; its own where it is empty.
     article : bool
         Whether it is an article: steps of text that move the pictures of another page.
+    others : tuple of str
+        Of an article, pages beside `script` whose scripts it takes.
     menu : bool
         Whether the menu lists it; the first page lists all.
 
@@ -339,6 +341,7 @@ class Page:
     presets: tuple[Preset, ...] = ()
     script: str = ""
     article: bool = False
+    others: tuple[str, ...] = ()
     menu: bool = False
 
     def start(self) -> dict[str, Any]:

@@ -102,12 +102,16 @@ def document(
         Markup below the page.
     """
     title = f"{page.title} - {TITLE}" if page else TITLE
-    sources = [places.core, *([places.page.format(page.script or page.slug)] if page else []), *scripts]
+    sources = [places.core, *map(places.page.format, _scripts_of(page)), *scripts]
     return _DOCUMENT.format(
         title=escape(title), about=escape(page.question if page else WHAT), brand=TITLE, style=places.style,
         home=places.home, links=_links(places, listed, page), end=end, call=call,
         scripts="\n".join(f'<script src="{source}"></script>' for source in sources),
     )  # fmt: skip
+
+
+def _scripts_of(page: Page | None) -> tuple[str, ...]:
+    return (page.script or page.slug, *page.others) if page else ()
 
 
 def _links(places: Places, listed: Iterable[Page], page: Page | None) -> str:

@@ -50,8 +50,16 @@ AS_NETCDF = """async (i) => {
 #: Settings of each page, beside the start values.
 DRAWN: dict[str, tuple[dict[str, Any], ...]] = {
     "sub-packet": (
-        {"chain": "exact", "loss": 0.202, "w_max": 5.0, "backoff_cap": 3.0, "base_timeout": 8.5, "sender": "newreno"},
-        {"source": "users-on-a-link", "users": 150.0, "buffer": 40.0, "stages": 2.0, "collapse": 1.0},
+        {
+            "chain": "exact",
+            "loss": 0.202,
+            "w_max": 5.0,
+            "backoff_cap": 3.0,
+            "base_timeout": 8.5,
+            "sender": "newreno",
+            "points": "linux",
+        },
+        {"source": "users-on-a-link", "users": 150.0, "buffer": 40.0, "stages": 2.0, "collapse": 1.0, "points": "ns-2"},
     ),
     "retransmission-priority": (
         {"share": 0.31, "slice": 23.0, "collapse": 2.0},
@@ -82,7 +90,14 @@ DRAWN: dict[str, tuple[dict[str, Any], ...]] = {
         {"loss": 5.87e-06, "a": 0.019, "b": 0.37, "end": 816.0},
         {"loss": 0.000258, "a": 0.0228, "b": 0.205},
     ),
-    "leap": ({"data_loss": 0.2, "ack_loss": 0.31, "window": 3.0}, {"data_loss": 0.05, "window": 7.0, "density": 4.2}),
+    "leap": (
+        {"data_loss": 0.2, "ack_loss": 0.31, "window": 3.0, "variant": "SACK"},
+        {"data_loss": 0.05, "window": 7.0, "density": 4.2, "nodes": "2-1-1"},
+    ),
+    "strip": (
+        {"window": 6.0, "lost_data": 2.0, "lost_acks": 0.0},
+        {"window": 5.0, "rto": 0.25, "lost_data": 261.0, "lost_acks": 12.0, "shown": "with-LEAP"},
+    ),
     "mtcp": ({"routes": 3.0, "ack_loss": 0.31, "alpha": 0.7}, {"loss": 0.1, "window_limit": 5.0, "asymmetry": -0.07}),
     "fairness": ({"flows": 3.0, "x1": 5.28, "x2": 6.21, "x3": 3.25}, {"flows": 8.0, "x2": 0.07, "x7": 9.31}),
 }

@@ -22,7 +22,7 @@ from tcpdynamics.solvers.programs.straightline import Builder, Program
 from .. import numbers_sub_packet as numbers
 from .. import sub_packet_sender as the_sender
 from ..jobs import JobKind
-from ..page import Choice, Control, Figure, Page, Printed, Values, control, program_of
+from ..page import Choice, Control, Figure, Page, Preset, Printed, Values, control, program_of
 from ..shown import shown as code_of
 from ..sub_packet_chains import CHAINS as CHAINS
 from ..sub_packet_chains import LINK as LINK
@@ -31,6 +31,7 @@ from ..sub_packet_chains import SHAPES as SHAPES
 from ..sub_packet_chains import link_of as link_of
 from ..sub_packet_chains import loss_limit as loss_limit
 from ..sub_packet_chains import loss_of as loss_of
+from ..sub_packet_points import GROUPS, points
 from ..sub_packet_runs import read, run
 
 INPUTS = ("p", "m_0")
@@ -230,6 +231,16 @@ def _code(function: Callable[..., Any], **more: Callable[[Values], Any]) -> Call
     return lambda values: beside(values) if has_sender and _sender(values) else alone(values)
 
 
+def _measured(quantity: str) -> Callable[[Values], str]:
+    return _code(numbers.measured, group=lambda values: values["points"], quantity=lambda values: quantity)
+
+
+def _here(values: Values) -> float:
+    """The loss at which the bars stand; of a link that is not full, none."""
+    loss = loss_of(source_of(values))
+    return loss if loss == loss else 0.695
+
+
 def _options(kind: str, values: Values) -> str:
     shape = " ".join(f"--{k.replace('_', '-')} {n}" for k, n in shape_of(kind, values).items())
     return f"--base-timeout {values['base_timeout']!r} {shape}"
@@ -249,6 +260,26 @@ def sweep_command(values: Values) -> str:
     count = LONG if kind == "exact" and values["source"] == LINK else SHORT
     return f"tcpdynamics stationary sub-packet-{kind} --loss {STEP}:{count * STEP:g}:{count} {_options(kind, values)}"
 
+
+def _facts(whole: bool) -> dict[str, Any]:
+    """What was measured, by the words of the choice."""
+    return {"points": {group: [{"name": n, "rows": points()[n]} for n in names] for group, names in GROUPS.items()}}
+
+
+#: Links of the paper, and Linux's least timeout of 200 ms.
+PRESETS = (
+    Preset("the paper's Fig. 9, 100 users", {"source": LINK, "users": 100.0}),
+    Preset("the paper's Fig. 9, 300 users", {"source": LINK, "users": 300.0}),
+    Preset(
+        "the paper's Fig. 10, 500 kbit/s and 50 users", {"source": LINK, "users": 50.0, "rate": 0.5, "buffer": 25.0}
+    ),
+    Preset("a loss of 30 %, as in the paper's section 2.3.2", {"loss": 0.3}),
+    Preset(
+        "Linux today: least timeout 200 ms at 100 ms round trip",
+        {"base_timeout": 3.0, "collapse": 2.0, "points": "linux"},
+    ),
+    Preset("the RFCs: least timeout 1 s at 200 ms round trip", {"base_timeout": 5.0, "collapse": 2.0}),
+)
 
 PAGE = Page(
     slug="sub-packet",
@@ -274,6 +305,7 @@ PAGE = Page(
         control(SubPacketExact, "backoff_cap", 0, 8, 6),
         control(SubPacketExact, "collapse", 1, 3, 3),
         control(SubPacketFull, "base_timeout", 2, 12, 2, 0.1),
+        Choice("points", "", "what was measured", tuple(GROUPS)),
     ),
     figures=(
         Figure(
@@ -297,7 +329,24 @@ PAGE = Page(
             "lengths", "How long silences are", "Bars: the share of silences of each length, and their share of the "
             "silent time, in the exact chain", code=_code(numbers.lengths, source=source_of),
         ),
+        Figure(
+            "measured", "Silence: chains and measured points",
+            "Curves: share of round trips without a packet, by the chains; points: measured, with 95 % intervals",
+            code=_measured("silence"), command=sweep_command,
+        ),
+        Figure(
+            "measured_goodput", "Goodput: chains and measured points",
+            "Curves: packets delivered per round trip, by the chains; points: measured, with 95 % intervals",
+            code=_measured("goodput"), command=sweep_command,
+        ),
+        Figure(
+            "measured_law", "Packets in a round trip, measured at the nearest load",
+            "Bars: how often a flow sends 0, 1, 2, ... packets, by the chains and measured, at the load whose loss is "
+            "nearest", code=_code(numbers.measured_law, source=_here, group=lambda values: values["points"]),
+        ),
     ),
+    presets=PRESETS,
+    facts=_facts,
     printed=(
         *(Printed(kind, SHAPES[kind], lambda v, kind=kind: _observed(kind, v)) for kind in CHAINS),  # type: ignore[misc]
         Printed("lengths", ("backoff_cap", "collapse"), _silence),

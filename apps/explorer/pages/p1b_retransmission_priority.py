@@ -16,7 +16,7 @@ from tcpdynamics.solvers.programs.straightline import Builder, Program
 
 from .. import numbers_retransmission_priority as numbers
 from ..numbers_retransmission_priority import CASES as CASES
-from ..page import Control, Figure, Page, Printed, Values, control
+from ..page import Control, Figure, Page, Preset, Printed, Values, control
 from ..shown import shown
 
 INPUTS = ("p", "p_r", "m_0")
@@ -159,6 +159,13 @@ PAGE = Page(
         Printed("even", ("backoff_cap", "collapse"), lambda v: _chain(v, False)),
         Printed("suffix", ("backoff_cap", "collapse"), lambda v: _chain(v, True)),
         Printed("repeat", ("collapse",), _about),
+    ),
+    main=("share", "slice", "base_timeout", "collapse"),
+    presets=(
+        Preset("50 flows on the link of the paper's Fig. 12, slices of 20 s", {"share": 1.0, "slice": 50.0}),
+        Preset("200 flows on the link of Fig. 9, slices of 20 s", {"share": 0.5, "slice": 50.0}),
+        Preset("50 flows on the link of Fig. 9, slices of 20 s", {"share": 2.0, "slice": 50.0}),
+        Preset("two successes end the backoff", {"collapse": 2.0}),
     ),
     dataset=dataset,
     notes=(

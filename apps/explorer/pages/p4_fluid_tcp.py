@@ -13,7 +13,7 @@ from tcpdynamics.solvers.programs.straightline import Program
 
 from .. import numbers_fluid_tcp as numbers
 from ..fluid_boundary import ANY, FIELDS, MODELS, boundary_program, model_of
-from ..page import Choice, Control, Figure, Page, Printed, Values, control, program_of
+from ..page import Choice, Control, Figure, Page, Preset, Printed, Values, control, program_of
 from ..shown import shown
 
 #: Times that a trajectory is drawn at.
@@ -107,6 +107,14 @@ PAGE = Page(
         for name, make in (("slopes", _slopes), ("signal", _signal), ("rest", _rest), ("boundary", boundary_program))
     ),
     dataset=dataset,
+    main=("marking", "flows", "base_rtt", "capacity"),
+    presets=(
+        Preset("60 flows, 3750 packet/s, 200 ms", {}),
+        Preset("the same with RED", {"marking": "red"}),
+        Preset("the same with drop tail", {"marking": "drop-tail"}),
+        Preset("few flows on a long path: 10 flows, 400 ms", {"flows": 10.0, "base_rtt": 0.4}),
+        Preset("many flows on a short path: 200 flows, 50 ms", {"flows": 200.0, "base_rtt": 0.05}),
+    ),
     notes=(
         "The fluid model of Misra, Gong and Towsley: windows grow by a packet a round trip and halve at a mark, one "
         "round trip late. It begins with a window of one packet and an empty queue.",

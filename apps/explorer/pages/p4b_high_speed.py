@@ -12,7 +12,7 @@ from tcpdynamics.solvers.programs.straightline import Program
 
 from .. import numbers_high_speed as numbers
 from ..numbers_high_speed import laws
-from ..page import Control, Figure, Page, Printed, Values, control, program_of
+from ..page import Control, Figure, Page, Preset, Printed, Values, control, program_of
 from ..shown import shown
 
 #: Loss rates of the page: HighSpeed TCP's law means nothing below 1e-8.
@@ -107,6 +107,11 @@ PAGE = Page(
     ),
     printed=(Printed("laws", (), _laws),),
     dataset=dataset,
+    presets=(
+        Preset("RFC 3649's largest window: a loss of 10^-7", {"loss": 1e-7}),
+        Preset("where HighSpeed TCP leaves Reno: a loss of 10^-3", {"loss": 1e-3}),
+        Preset("Kelly's Scalable TCP at a loss of 10^-5", {"loss": 1e-5, "a": 0.01, "b": 0.125}),
+    ),
     notes=(
         "A window of w packets grows by a(w) each round trip and gives up the share b(w) at a loss. Reno: a = 1, "
         "b = 1/2. HighSpeed TCP (RFC 3649): Reno up to 38 packets, then more growth and less to give up. Scalable TCP "

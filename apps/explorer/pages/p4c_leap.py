@@ -10,7 +10,8 @@ from tcpdynamics.models import LeapTimeout, LeapTransfer, OverloadedStar
 from tcpdynamics.solvers.programs.straightline import Program
 
 from .. import numbers_leap as numbers
-from ..page import Figure, Page, Printed, Values, control, program_of
+from ..leap_table import NODES, SENDERS, table
+from ..page import Choice, Figure, Page, Preset, Printed, Values, control, program_of
 from ..shown import shown
 
 #: Loss rates and densities of the pictures.
@@ -74,6 +75,8 @@ PAGE = Page(
         control(LeapTransfer, "ack_loss", LOW, HIGH, 0.1, 0.001),
         control(LeapTimeout, "window", 1, 12, 4),
         control(OverloadedStar, "density", LEAST, MOST, 3.5, 0.01),
+        Choice("variant", "", "sender of Table 1", tuple(SENDERS)),
+        Choice("nodes", "", "how often each node is drawn, Table 1", tuple(NODES)),
     ),
     figures=(
         Figure(
@@ -98,12 +101,27 @@ PAGE = Page(
             code=shown(numbers.finished, "data_loss", "ack_loss"),
         ),
         Figure(
+            "table1", "Table 1: transfers that finish",
+            "Points: share of transfers that finish at five densities, as published, by our packets and by ns-2; "
+            "curve: the model without duplicates",
+            code=shown(numbers.table1, "variant", "nodes"),
+        ),
+        Figure(
             "facts", "At these losses", "Numbers: duplicates, transmissions, LEAP's leaps, critical densities",
             "facts", shown(numbers.facts, "data_loss", "ack_loss", "density"),
         ),
     ),
     printed=(Printed("forms", ("window",), _forms),),
     dataset=dataset,
+    facts=lambda whole: {"table": table()},
+    main=("data_loss", "ack_loss", "window", "density"),
+    presets=(
+        Preset("no acknowledgement is lost", {"ack_loss": LOW}),
+        Preset("data and acknowledgements lose 10 %", {"data_loss": 0.1, "ack_loss": 0.1}),
+        Preset("both lose 30 %, a window of one", {"data_loss": 0.3, "ack_loss": 0.3, "window": 1.0}),
+        Preset("the paper's Table 1, last row: 3.5 transfers a second", {"density": 3.5}),
+        Preset("the same, one node drawn twice as often", {"density": 3.5, "nodes": "2-1-1"}),
+    ),
     notes=(
         "A timer expires because a segment was lost or because its acknowledgements were. LEAP takes the second for "
         "granted if no duplicate has come, and sends a new segment instead of the same one again.",

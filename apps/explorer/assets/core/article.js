@@ -1,7 +1,7 @@
 // @ts-check
 // An article: steps of text, each with one control in a sentence, beside a picture that stays in sight.
 import { begin } from "./bench.js";
-import { controlsOf } from "./controls.js";
+import { controlsOf, within } from "./controls.js";
 import { element, maths } from "./dom.js";
 import { linkOf, pictureBox } from "./figure-box.js";
 import { brief, percent, shown } from "./numbers.js";
@@ -116,6 +116,9 @@ const guessing = (guess, number, reveal) => {
   );
 };
 
+/** Where a file finds the functions of another page that it has not yet. */
+const packed = (spec, slug) => (spec.answers ? undefined : `assets/${slug}-functions.js`);
+
 /** Mount an article. */
 export const article = (root, spec) => {
   const signal = begin(),
@@ -133,27 +136,44 @@ export const article = (root, spec) => {
   const answered = steps.map((step) => !step.guess),
     made = [];
 
+  const write = (k, now) => {
+    made[k].now = { ...facts.counts, ...now };
+    for (const { node, name, format } of made[k].numbers) node.textContent = format(made[k].now[name]);
+  };
+  /** Write the numbers of a step that is not shown yet. */
+  const peek = (k) => {
+    const { own, values } = made[k],
+      still = {
+        signal,
+        say: () => {},
+        set: () => {},
+        spoken: ({ numbers: now = {} }) => k === current || write(k, now),
+      };
+    if (made[k].numbers.length) stage(element("div"), own, values, {}, still).draw();
+  };
+
   const show = (k) => {
     if (k === current) return;
     current = k;
     running.abort();
     running = new AbortController();
-    const { values, numbers, puts, step } = made[k],
-      f = spec.figures.find((one) => one.name === step.figure);
+    const { own, values, puts, step, controls } = made[k],
+      f = own.figures.find((one) => one.name === step.figure);
     sections.forEach((node, i) => node.toggleAttribute("data-current", i === k));
     links.forEach((node, i) =>
       i === k ? node.setAttribute("aria-current", "step") : node.removeAttribute("aria-current"),
     );
     if (!f) return;
-    const box = pictureBox(f);
+    const box = pictureBox(f),
+      address = () => pageAddress(spec, step.page || facts.page, linkOf(own, values).split(/[?#]/)[1]);
     head.textContent = f.title;
-    save.href = pageAddress(spec, facts.page, linkOf(spec, values).split(/[?#]/)[1]);
+    save.href = address();
     seen.replaceChildren(head, box, reading, element("p", { class: "note" }, save));
     const hide = () => seen.classList.toggle("hidden-answer", !answered[k]);
     hide();
     scene = stage(
       root,
-      spec,
+      own,
       values,
       { [f.name]: box },
       {
@@ -161,14 +181,20 @@ export const article = (root, spec) => {
         say: (words) => {
           said.textContent = words;
         },
-        set: () => {},
-        spoken: ({ says = "", numbers: now = {} }) => {
-          reading.replaceChildren(...maths(says));
-          made[k].now = now;
-          for (const { node, name, format } of numbers) node.textContent = format(now[name]);
+        set: (picked) => {
+          for (const [name, x] of Object.entries(picked)) {
+            const c = own.controls.find((one) => one.name === name);
+            values[name] = c.choices ? x : within(c, x);
+            controls[name]?.put(values[name]);
+          }
+          scene.draw();
+        },
+        spoken: ({ says = "", seen: ofFigure = {}, numbers: now = {} }) => {
+          reading.replaceChildren(...maths(ofFigure[f.name] || says));
+          write(k, now);
           puts.forEach((put) => put());
           hide();
-          save.href = pageAddress(spec, facts.page, linkOf(spec, values).split(/[?#]/)[1]);
+          save.href = address();
         },
       },
     );
@@ -179,7 +205,8 @@ export const article = (root, spec) => {
   };
 
   const sections = steps.map((step, k) => {
-    const values = { ...step.values },
+    const own = step.page ? { ...spec, ...facts.pages[step.page], packed: packed(spec, step.page) } : spec,
+      values = { ...step.values },
       numbers = [],
       puts = [];
     const changed = () => {
@@ -187,7 +214,7 @@ export const article = (root, spec) => {
       scene.draw();
     };
     const controls = controlsOf(
-      spec.controls.filter((c) => step.controls.includes(c.name)),
+      own.controls.filter((c) => step.controls.includes(c.name)),
       values,
       changed,
       (words) => {
@@ -197,7 +224,7 @@ export const article = (root, spec) => {
     const placed = {
       numbers,
       control: (name) => {
-        const c = spec.controls.find((one) => one.name === name),
+        const c = own.controls.find((one) => one.name === name),
           { node, put } = inSentence(c, controls[name], values);
         controls[name].input.id = `step-${k + 1}-${name}`;
         puts.push(put);
@@ -205,7 +232,7 @@ export const article = (root, spec) => {
         return node;
       },
     };
-    made.push({ values, numbers, puts, step, now: {} });
+    made.push({ own, values, numbers, puts, step, controls, now: {} });
     const after = element(
       "div",
       { class: "after", hidden: !answered[k] },
@@ -285,5 +312,6 @@ export const article = (root, spec) => {
   );
   signal.addEventListener("abort", () => running.abort());
   jump();
+  setTimeout(() => signal.aborted || steps.forEach((step, k) => k === current || peek(k)));
   return drawnOnce;
 };

@@ -32,7 +32,9 @@ const copied = async (text, say) => {
 export const pictureBox = (f) =>
   f.kind === "facts"
     ? element("div", { class: "picture numbers" })
-    : element("div", { class: "picture", role: "img", "aria-label": f.alt });
+    : f.kind === "strip" // what is in it can be pressed
+      ? element("div", { class: "picture" })
+      : element("div", { class: "picture", role: "img", "aria-label": f.alt });
 
 const saveMenu = (spec, f, figureOf, values, say, open) => {
   const name = `${spec.slug}-${f.name}`;

@@ -9,7 +9,7 @@ const MOST_ROWS = 400;
 export const tabled = (details, rows) => {
   const all = rows.length - 1,
     box = details.querySelector(".scroll");
-  const cell = (x) => element("td", {}, typeof x === "number" ? shown(x) : String(x));
+  const cell = (x) => element("td", {}, typeof x === "number" ? shown(x) : String(x ?? ""));
   details
     .querySelector("table")
     .replaceChildren(

@@ -14,8 +14,42 @@ const finished = (rho) => {
   return x;
 };
 
+/** Table 1 at a sender: published and recorded points, and the model without duplicates. */
+const table1 = (figure, rows, share, marker) => {
+  const x = between(2, 4, 81),
+    at = (row) => Math.round((row.density - 2) / 0.025);
+  const series = (name, of, intervals, size = 7) => {
+    const part = (k) => {
+      const y = new Array(x.length).fill(null);
+      rows.forEach((row) => {
+        const one = of(row);
+        y[at(row)] = one ? one[k] : null;
+      });
+      return y;
+    };
+    return { name, kind: "points", y: part(0), ...(intervals ? { low: part(1), high: part(2) } : {}), size };
+  };
+  figure.show({
+    x,
+    xTitle: title("transfers that begin", "1/s"),
+    yTitle: "share that finishes",
+    range: [0, 1.02],
+    marker,
+    linked: "density",
+    series: [
+      { name: "model, no duplicates", y: Array.from(x, (d) => share(d, 0)) },
+      series("published", (row) => [row.published], false, 13),
+      series("packets", (row) => row.packets, true),
+      series("ns-2", (row) => row.ns2, true),
+    ],
+  });
+};
+
+/** A share with its 95 % interval, where there is one. */
+const ends = ([mean, low, high]) => `${percent(mean)}${low === null ? "" : ` [${percent(low)} to ${percent(high)}]`}`;
+
 page("leap", {
-  draw(values, functions, figures) {
+  draw(values, functions, figures, set, spec) {
     const {
       run,
       rows,
@@ -71,6 +105,9 @@ page("leap", {
         y: Array.from(densities, (x) => share(x, repeats[i])),
       })),
     });
+    const printed = (sender) => spec.facts.table[`${sender}/${values.nodes}`],
+      [reno, own] = ["Reno", "LEAP"].map((sender) => printed(sender).at(-1));
+    table1(figures.table1, printed(values.variant), share, values.density);
     const both = (name) => [segments * of(`${name}_plain`), segments * of(`${name}_leap`)],
       two = repeats.slice(1);
     figures.facts.show({
@@ -103,14 +140,28 @@ page("leap", {
     });
     const [plain, leap] = both("duplicates");
     const says = `Of 100 segments ${brief(plain)} arrive twice without LEAP and ${brief(leap)} with it; ${percent(of("ack_share"))} of the timeouts are caused by lost acknowledgements alone.`;
+    const last = printed(values.variant).at(-1);
+    const seen = {
+      causes: `Lost acknowledgements alone cause ${percent(of("ack_share"))} of the timeouts; where nothing came back, ${percent(of("suspicion_right"))}.`,
+      duplicates: `Of 100 segments ${brief(plain)} arrive twice without LEAP and ${brief(leap)} with it.`,
+      finished: `At ${brief(values.density)} transfers a second ${percent(share(values.density, two[0]))} finish without LEAP and ${percent(share(values.density, two[1]))} with it.`,
+      table1: `${values.variant} at 3.5 transfers a second, nodes ${values.nodes}: published ${percent(last.published)}, packets ${ends(last.packets)}${last.ns2 ? `, ns-2 ${ends(last.ns2)}` : ""}.`,
+    };
     return {
       says,
+      seen,
       numbers: {
         plain,
         leap,
         cause: of("ack_share"),
         right: of("leaps_right"),
         finished: share(values.density, two[0]),
+        finished_leap: share(values.density, two[1]),
+        capacity,
+        published_reno: reno.published,
+        published_leap: own.published,
+        packets_reno: reno.packets[0],
+        packets_leap: own.packets[0],
       },
     };
   },

@@ -1,155 +1,11 @@
-import { Curves } from "../core/curves.js";
 import { element, maths } from "../core/dom.js";
 import { startJob } from "../core/jobs.js";
+import { Ladder } from "../core/ladder.js";
 import { brief, percent, shown, title } from "../core/numbers.js";
 import { KINDS, page } from "../core/pages.js";
-import { save } from "../core/save.js";
 import { ask, get, load } from "../core/server.js";
 
-/** States on a ring: circles by probability, arrows by the flow between them. show({states, pi, edges, flows}). */
-class Diagram extends Curves {
-  show(data) {
-    this.data = data;
-    const n = data.states.length,
-      centre = 190,
-      radius = n > 20 ? 150 : 140;
-    const turn = (i) => (2 * Math.PI * i) / n;
-    const place = data.states.map((_, i) => [centre + radius * Math.sin(turn(i)), centre - radius * Math.cos(turn(i))]);
-    const size = data.pi.map((p) => 4 + 26 * Math.sqrt(Math.max(0, p)));
-    const largest = Math.max(...data.flows, 1e-300);
-    const strongest = new Set([...data.edges.keys()].sort((a, b) => data.flows[b] - data.flows[a]).slice(0, 9));
-    const parts = [],
-      words = [],
-      taken = place.map(([x, y], i) => ({ x, y, far: size[i] + 2 })); // where no word may stand
-    data.edges.forEach(([a, b], k) => {
-      const width = 5 * Math.sqrt(data.flows[k] / largest);
-      if (!(width >= 0.25)) return;
-      const [x1, y1] = place[a],
-        [x2, y2] = place[b],
-        bend = 0.16;
-      const cx = (x1 + x2) / 2 + bend * (y2 - y1),
-        cy = (y1 + y2) / 2 - bend * (x2 - x1);
-      const far = Math.hypot(x2 - cx, y2 - cy),
-        ux = (x2 - cx) / far,
-        uy = (y2 - cy) / far; // arrives along this
-      const head = 4 + width,
-        ex = x2 - ux * (size[b] + head),
-        ey = y2 - uy * (size[b] + head);
-      const tip = `${x2 - ux * size[b]},${y2 - uy * size[b]} ${ex - uy * head * 0.6},${ey + ux * head * 0.6} ${ex + uy * head * 0.6},${ey - ux * head * 0.6}`;
-      parts.push(
-        `<g class="arrow"><title>${data.states[a]} to ${data.states[b]}: ${percent(data.flows[k])} of round trips</title>` +
-          `<path d="M${x1.toFixed(1)},${y1.toFixed(1)}Q${cx.toFixed(1)},${cy.toFixed(1)} ${ex.toFixed(1)},${ey.toFixed(1)}" fill="none" stroke-opacity="0.6" stroke-width="${width.toFixed(2)}"/>` +
-          `<polygon points="${tip.replace(/-?\d+\.\d+(e-?\d+)?/g, (x) => Number(x).toFixed(1))}" fill-opacity="0.8" stroke="none"/></g>`,
-      );
-      const on = (t) => [
-        (1 - t) ** 2 * x1 + 2 * t * (1 - t) * cx + t * t * x2,
-        (1 - t) ** 2 * y1 + 2 * t * (1 - t) * cy + t * t * y2,
-      ];
-      for (let t = 0.05; width >= 0.6 && t < 1; t += 0.05) {
-        const [x, y] = on(t);
-        taken.push({ x, y, far: width / 2 + (Math.hypot(x - ex, y - ey) < 10 ? 5 : 1) });
-      }
-      if (strongest.has(k)) words.push({ k, on, text: percent(data.flows[k]) });
-    });
-    data.states.forEach((name, i) => {
-      const [x, y] = place[i],
-        out = 1 + (size[i] + 15) / radius;
-      parts.push(
-        `<circle cx="${x.toFixed(1)}" cy="${y.toFixed(1)}" r="${size[i].toFixed(1)}" class="state-circle"><title>${name}: ${percent(data.pi[i])} of the time</title></circle>`,
-      );
-      taken.push({ x: centre + (x - centre) * out, y: centre + (y - centre) * out, half: 3.2 * name.length });
-      parts.push(
-        `<text x="${(centre + (x - centre) * out).toFixed(1)}" y="${(centre + (y - centre) * out).toFixed(1)}" text-anchor="middle" dominant-baseline="middle" font-size="${n > 20 ? 10 : 11}" fill="currentColor">${name}</text>`,
-      );
-    });
-    words
-      .sort((a, b) => data.flows[b.k] - data.flows[a.k])
-      .forEach((w) => {
-        // beside its arrow, or left to the title
-        const half = 3.2 * w.text.length,
-          free = ([x, y]) =>
-            taken.every(
-              (t) => Math.abs(t.x - x) > (t.half || t.far) + half || Math.abs(t.y - y) > (t.half ? 11 : t.far + 4),
-            );
-        const beside = [0.5, 0.4, 0.6, 0.3, 0.7, 0.2].flatMap((t) => {
-          const [[a, b], [c, d], [x, y]] = [w.on(t - 0.02), w.on(t + 0.02), w.on(t)],
-            long = Math.hypot(c - a, d - b) || 1,
-            [nx, ny] = [(d - b) / long, (a - c) / long];
-          return [1, -1, 1.5, -1.5, 2, -2].map((side) => {
-            const far = 5 + half * Math.abs(nx) + 4 * Math.abs(ny);
-            return [x + side * far * nx, y + side * far * ny];
-          });
-        });
-        const at = beside.find(free);
-        if (!at) return;
-        [w.x, w.y] = at;
-        taken.push({ x: w.x, y: w.y, half });
-        parts.push(
-          `<text class="flow" x="${w.x.toFixed(1)}" y="${w.y.toFixed(1)}" text-anchor="middle" dominant-baseline="middle" font-size="11" fill="currentColor" stroke="var(--paper)" stroke-width="3" paint-order="stroke">${w.text}</text>`,
-        );
-      });
-    this.box.innerHTML =
-      `<svg viewBox="-10 -10 400 400" role="img" aria-label="${this.spec.alt}" xmlns="http://www.w3.org/2000/svg">${parts.join("")}</svg>` +
-      '<p class="legend"><span>Circles: share of time. Arrows: transitions per round trip; the strongest are labelled; point at an arrow to read its share.</span></p>';
-    if (this.table && this.table.open) this.fill();
-  }
-
-  rows() {
-    const { states, pi, edges, flows } = this.data;
-    return [
-      ["state or transition", "share of time or transitions per round trip"],
-      ...states.map((s, i) => [s, pi[i]]),
-      ...edges.map(([a, b], k) => [`${states[a]} to ${states[b]}`, flows[k]]),
-    ];
-  }
-  resize() {}
-  redraw() {}
-  /** The picture itself, on white paper with its title, as text. */
-  image() {
-    const svg = this.box.querySelector("svg").cloneNode(true),
-      ns = "http://www.w3.org/2000/svg";
-    const [left, top, width, height] = [-70, -45, 520, 480];
-    const made = (tag, attributes, text = "") => {
-      const node = document.createElementNS(ns, tag);
-      Object.entries(attributes).forEach(([k, v]) => node.setAttribute(k, v));
-      node.textContent = text;
-      return node;
-    };
-    const words = (y, size, text) =>
-      made("text", { x: left + width / 2, y, "text-anchor": "middle", "font-size": size, fill: "currentColor" }, text);
-    svg.prepend(
-      made("rect", { x: left, y: top, width, height, fill: "#ffffff" }),
-      words(top + 22, 15, this.spec.title),
-    );
-    svg.append(words(404, 11, "Circles: share of time. Arrows: transitions per epoch; the strongest are labelled."));
-    for (const [name, value] of [
-      ["viewBox", `${left} ${top} ${width} ${height}`],
-      ["width", 2 * width],
-      ["height", 2 * height],
-      ["font-family", "sans-serif"],
-    ])
-      svg.setAttribute(name, value);
-    return new XMLSerializer()
-      .serializeToString(svg)
-      .replaceAll("currentColor", "#1b1b1b")
-      .replaceAll("var(--paper)", "#ffffff");
-  }
-
-  async keep(format, name) {
-    const text = this.image();
-    if (format === "svg") {
-      save(`${name}.svg`, text, "image/svg+xml");
-      return;
-    }
-    const drawn = new Image();
-    drawn.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
-    await drawn.decode();
-    const canvas = element("canvas", { width: drawn.width, height: drawn.height });
-    canvas.getContext("2d").drawImage(drawn, 0, 0);
-    save(`${name}.png`, await new Promise((resolve) => canvas.toBlob(resolve, "image/png")), "image/png");
-  }
-}
-KINDS.diagram = Diagram;
+KINDS.diagram = Ladder;
 
 const CHAINS = ["approximate", "full", "exact"];
 const range = (low, n) => Float64Array.from({ length: n }, (_, i) => low + 0.005 * i);
@@ -466,6 +322,66 @@ const askExact = async (spec, values) => {
   ids.fractions.classList.remove("old");
 };
 
+// ---- what was measured, on the chains' axes ------------------------------------------------------------------
+/** Draw the recorded points; numbers of the load whose loss is nearest. */
+const beside = (figures, chosen, here, { at, valid, W, loss }) => {
+  const own = chosen.flatMap(({ rows }) => rows.map((row) => row.loss[0])),
+    losses = Float64Array.from(new Set([...SHORT, ...own])).sort();
+  const draw = (figure, place, of, more) => {
+    const series = CHAINS.map((name) => ({
+      name,
+      y: Float64Array.from(losses, (p) => (valid(name, p) ? at(name, p)[place] : NaN)),
+    }));
+    chosen.forEach(({ name, rows }) => {
+      const found = new Map(rows.map((row) => [row.loss[0], of(row)])),
+        part = (k) => Array.from(losses, (p) => (found.has(p) ? found.get(p)[k] : null));
+      series.push({ name, kind: "points", y: part(0), low: part(1), high: part(2) });
+    });
+    figure.show({ x: losses, xTitle: "loss rate", marker: loss, linked: "loss", series, ...more });
+  };
+  draw(figures.measured, 0, (row) => row.sent[0], { yTitle: "silent share of round trips", range: [0, 1] });
+  draw(figures.measured_goodput, W + 2, (row) => row.goodput, {
+    yTitle: title("goodput", "packet per RTT"),
+    range: [0, W],
+  });
+  const far = (row) => Math.abs(row.loss[0] - here),
+    [{ name, rows }] = chosen,
+    row = rows.reduce((best, one) => (far(one) < far(best) ? one : best)),
+    p = row.loss[0];
+  const law = (kind) => (valid(kind, p) ? Array.from(at(kind, p).subarray(0, W + 1)) : new Array(W + 1).fill(null));
+  const part = (k) => Array.from({ length: W + 1 }, (_, n) => (row.sent[n] ? row.sent[n][k] : null));
+  const bars = CHAINS.map((kind) => ({ name: kind, kind: "bars", y: law(kind) }));
+  figures.measured_law.show({
+    x: Float64Array.from({ length: W + 1 }, (_, n) => n),
+    xTitle: "packets sent in a round trip",
+    yTitle: "share of round trips",
+    series: [...bars, { name, kind: "bars", y: part(0), low: part(1), high: part(2) }],
+    range: [0, 1],
+    xRange: [-0.6, W + 0.6],
+  });
+  const ofFull = law("full");
+  return {
+    measured_flows: row.flows,
+    measured_loss: p,
+    measured_silent: row.sent[0][0],
+    measured_low: row.sent[0][1],
+    measured_high: row.sent[0][2],
+    again: row.again ? row.again[0] : NaN,
+    again_low: row.again ? row.again[1] : NaN,
+    again_high: row.again ? row.again[2] : NaN,
+    first_timeout: row.timeout ? row.timeout[0] : NaN,
+    chain_silent: ofFull[0] ?? NaN,
+    apart: Math.abs((ofFull[0] ?? NaN) - row.sent[0][0]),
+  };
+};
+
+/** What an article says below the measured points: the load that is nearest. */
+const seenOf = (name, { measured_flows, measured_loss, measured_silent, chain_silent }) => {
+  const law = Number.isFinite(chain_silent) ? `; the full chain says ${percent(chain_silent)}` : "";
+  const words = `${name}, ${measured_flows} flows: at a loss of ${percent(measured_loss)}, silent in ${percent(measured_silent)} of the round trips${law}.`;
+  return { measured: words, measured_law: words };
+};
+
 page("sub-packet", {
   panels(spec, values) {
     ids.spec = spec;
@@ -634,6 +550,9 @@ page("sub-packet", {
       ],
     });
 
+    const chosen = spec.facts.points[values.points],
+      nearest = beside(figures, chosen, here, { at, valid, W, loss });
+
     const chain = functions[values.chain],
       n = chain.states.length,
       fine = valid(values.chain, here);
@@ -657,14 +576,22 @@ page("sub-packet", {
     const says = fine
       ? words
       : `${words} The ${values.chain} chain has no stationary law at losses of ${limit} and above.`;
-    const numbers = { loss, silent: out[0], goodput: out[W + 2] };
-    if (ids.spec !== spec) return { says, numbers }; // an article has no panels
+    const numbers = {
+      loss,
+      silent: out[0],
+      goodput: out[W + 2],
+      share: onLink ? link.share : NaN,
+      limit: functions.lengths.threshold,
+      ...nearest,
+    };
+    const seen = seenOf(chosen[0].name, nearest);
+    if (ids.spec !== spec) return { says, numbers, seen }; // an article has no panels
     ids.current = functions;
     ids.redraw = redraw;
     if (spec.answers) showRun(values);
     holds(values, functions, loss);
     askForm(spec, values);
     askSender(spec, values);
-    return { says, numbers };
+    return { says, numbers, seen };
   },
 });

@@ -1,0 +1,124 @@
+"""The strip of one transfer: its model against the packet simulator, and packets dropped by click and by keyboard."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from explorer_tabs import legible, opened, table_of
+from playwright.sync_api import Page
+
+from tcpdynamics.apps.explorer.bundle import bundle
+from tcpdynamics.apps.explorer.numbers_strip import strip
+from tcpdynamics.apps.explorer.pages import pages
+
+NODE = shutil.which("node")
+#: The model alone: settings on the way in, sends on the way out.
+RUN = """
+const cases = JSON.parse(require("fs").readFileSync(0, "utf8"));
+const has = (bits, place) => Math.floor(bits / 2 ** place) % 2 === 1;
+console.log(JSON.stringify(cases.map(({ segments, window, rto, lost_data, lost_acks, leap }) => {
+  const one = module_core_transfer.transfer({
+    segments, window, rto, leap, advertised: 100, delay: 0.05, dataTime: 0.009216, ackTime: 0.00064, end: 60,
+    losesData: (segment, transmission) => transmission <= 2 && has(lost_data, 9 * (transmission - 1) + segment),
+    losesAck: (number) => number < 18 && has(lost_acks, number),
+  });
+  return one.sends.map((send) => [send.time, send.segment + 1]);
+})));
+"""
+
+
+def drops(count: int) -> list[dict[str, Any]]:
+    """Settings of the page with drawn drops."""
+    draw, out = random.Random(31), []
+    for _ in range(count):
+        share = draw.choice((0.1, 0.3, 0.5))
+        bits = [sum(2**n for n in range(18) if draw.random() < share) for _ in range(2)]
+        out.append({"segments": draw.randint(4, 9), "window": draw.randint(1, 8), "rto": draw.choice((0.2, 0.4, 1.0)),
+                    "lost_data": bits[0], "lost_acks": bits[1]})  # fmt: skip
+    return out
+
+
+@pytest.mark.skipif(NODE is None, reason="node is not installed")
+def test_the_model_sends_what_the_packet_simulator_sends() -> None:
+    cases = drops(60)
+    asked = [case | {"leap": leap} for case in cases for leap in (False, True)]
+    script = bundle("core/transfer.js") + RUN
+    came = subprocess.run(
+        [str(NODE), "-e", script], input=json.dumps(asked), capture_output=True, text=True, check=True
+    )
+    rows = iter(json.loads(came.stdout))
+    timeouts = 0
+    for case in cases:
+        table = strip(**case)
+        for name in ("without LEAP", "with LEAP"):
+            own, theirs = np.array(next(rows)), table[table.sender == name]
+            assert own[:, 1].tolist() == theirs.segment.tolist(), (name, case)
+            np.testing.assert_allclose(own[:, 0], theirs["sent at [s]"], atol=1e-6)
+            timeouts += int((np.diff(own[:, 0]) > 0.9 * case["rto"]).sum())
+    assert timeouts > 60  # the drawn cases reach the timer
+
+
+def test_fig_5_of_the_paper_is_a_preset(tab: Page, files: Path) -> None:
+    first = pages()["strip"].presets[0]
+    words = "&".join(f"{name}={int(x)}" for name, x in first.values.items())
+    opened(tab, f"{(files / 'strip.html').as_uri()}#{words}")
+    assert "Fig. 5" in first.name
+    figure = tab.locator("[data-figure=strip]")
+    assert figure.locator(".dropped").count() == 8  # packet 4 and three ACKs, in both
+    assert figure.locator(".duplicate").count() == 1  # packet 1, without LEAP
+    said = [one.get_attribute("aria-label") or "" for one in figure.locator(".packet").all()]
+    assert any("with LEAP: data packet 5, LEAP: new data" in one for one in said)
+
+
+def test_a_click_drops_a_packet_and_another_lets_it_pass(tab: Page, server: str) -> None:
+    opened(tab, f"{server}/strip?lost_data=0&lost_acks=0")
+    reading, figure = tab.locator(".reading"), tab.locator("[data-figure=strip]")
+    assert "Nothing is dropped" in reading.inner_text()
+    packet = figure.locator('[data-packet="0/data/1/1"]')
+    for pressed in ("true", "false"):
+        packet.click()
+        assert packet.get_attribute("aria-pressed") == pressed
+        assert figure.locator(".dropped").count() == (2 if pressed == "true" else 0)
+    assert "Nothing is dropped" in reading.inner_text()
+    packet.click()
+    tab.wait_for_url("**lost_data=2**")  # the state is in the address
+    values = pages()["strip"].read({"lost_data": "2", "lost_acks": "0"})[0]
+    code = pages()["strip"].figures[0].code
+    assert code is not None and table_of(code(values)).equals(strip(8, 4, 0.4, 2, 0))
+
+
+def test_the_keyboard_finds_packets_and_drops_them(tab: Page, server: str) -> None:
+    opened(tab, f"{server}/strip?lost_data=0&lost_acks=0")
+    figure = tab.locator("[data-figure=strip]")
+    assert figure.locator('.packet[tabindex="0"]').count() == 1  # one stop, arrows from there
+    figure.locator('.packet[tabindex="0"]').focus()
+    tab.keyboard.press("ArrowRight")
+    tab.keyboard.press("Enter")
+    now = tab.evaluate("() => document.activeElement.dataset.packet")
+    assert now == "0/data/1/1" and figure.locator(".dropped").count() == 2
+    tab.keyboard.press("Enter")
+    assert figure.locator(".dropped").count() == 0
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (320, "dark")])
+def test_the_strip_is_legible(tab: Page, server: str, width: int, scheme: str) -> None:
+    legible(tab, width, scheme, lambda: opened(tab, f"{server}/strip"))
+
+
+def test_an_article_moves_pictures_of_another_page(tab: Page, server: str, files: Path) -> None:
+    for address in (f"{server}/paper-leap#step=2", f"{(files / 'paper-leap.html').as_uri()}#step=2"):
+        tab.goto("about:blank")
+        tab.goto(address)
+        tab.locator(".article-figure .packet").first.wait_for()
+        before = tab.locator(".article-figure .dropped").count()
+        tab.locator('.article-figure [data-packet="0/data/0/1"]').click()
+        tab.wait_for_function("(n) => document.querySelectorAll('.article-figure .dropped').length !== n", arg=before)
+        slug = tab.locator(".article-figure .note a").get_attribute("href") or ""
+        assert "strip" in slug and "lost_data=9" in slug
