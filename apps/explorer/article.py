@@ -4,9 +4,10 @@
 then paragraphs:
 
 - `figure`: the picture; `set`: values of controls, `name=value` each, the others as on a fresh page;
-- `guess`: `number | question | low | high | unit`: a number that the page computes, guessed before it is shown;
-- in paragraphs, `{name}` is the control, `{=name}` a number that the page computes (`{=name %}` in per cent),
-  `[[statement]]` the verdict on a statement of the ledger, `[text](address)` a link; below a line `---` stands what a
+- `guess`: `number | question | low | high | unit | step`: a number that the page computes, guessed before it is shown
+  (a hundredth of the range where no step is given);
+- in paragraphs, `{name}` is the control, `{=name}` a number that the page computes (`{=name %}` in per cent) or a
+  count of the paper's statements (`statements`, `hold`, `conditions`, `fail`, `undecided`), `[[statement]]` the verdict on a statement of the ledger, `[text](address)` a link; below a line `---` stands what a
   reader sees after the guess.
 """
 
@@ -24,6 +25,10 @@ from .page import Page
 
 #: Words of an article, headings included.
 MAX_WORDS = 1100
+#: Counts of verdicts that a text may name.
+COUNTED = {
+    "hold": "holds", "conditions": "holds with conditions", "fail": "does not hold", "undecided": "cannot be decided",
+}  # fmt: skip
 _KEYS = ("figure", "set", "guess")
 _LINE = re.compile(r"^(\w+): (.+)$", re.M)
 _STATEMENT = re.compile(r"\[\[([\w.]+)\]\]")
@@ -104,8 +109,9 @@ def _step(slug: str, text: str) -> dict[str, Any]:
 
 
 def _guess(text: str) -> dict[str, Any]:
-    number, question, low, high, unit = (part.strip() for part in text.split("|"))
-    return {"number": number, "question": question, "low": float(low), "high": float(high), "unit": unit}
+    number, question, low, high, unit, *step = (part.strip() for part in text.split("|"))
+    ends = {"low": float(low), "high": float(high), "step": float(*step or [(float(high) - float(low)) / 100])}
+    return {"number": number, "question": question, "unit": unit} | ends
 
 
 def _paragraphs(text: str) -> list[str]:
@@ -138,6 +144,7 @@ def facts(article: Article, page: Page) -> dict[str, Any]:
         "page": page.slug,
         "bench": page.title,
         "statements": {name: _statement(name) for name in article.statements()},
+        "counts": _counts(article.paper),
     }
 
 
@@ -149,6 +156,12 @@ def _statements() -> dict[str, dict[str, Any]]:
     rows = ledger.recorded()["rows"]
     summaries = statements.summaries(rows).values()
     return {one.statement.id: ledger_rows.statement(one, rows) for summary in summaries for one in summary.in_order}
+
+
+def _counts(paper: str) -> dict[str, int]:
+    """How many statements a paper has, and how many of them have each verdict."""
+    verdicts = [one["verdict"] for name, one in _statements().items() if name.partition(".")[0] == paper]
+    return {"statements": len(verdicts)} | {name: verdicts.count(verdict) for name, verdict in COUNTED.items()}
 
 
 def _statement(name: str) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 // @ts-check
 // An article: steps of text, each with one control in a sentence, beside a picture that stays in sight.
 import { begin } from "./bench.js";
-import { controlsOf } from "./controls.js";
+import { controlsOf, within } from "./controls.js";
 import { element, maths } from "./dom.js";
 import { linkOf, pictureBox } from "./figure-box.js";
 import { brief, percent, shown } from "./numbers.js";
@@ -85,7 +85,7 @@ const guessing = (guess, number, reveal) => {
     type: "range",
     min: low,
     max: high,
-    step: (high - low) / 100,
+    step: guess.step,
     value: (low + high) / 2,
     "aria-label": question,
   });
@@ -161,9 +161,18 @@ export const article = (root, spec) => {
         say: (words) => {
           said.textContent = words;
         },
-        set: () => {},
-        spoken: ({ says = "", numbers: now = {} }) => {
-          reading.replaceChildren(...maths(says));
+        /** What is picked in the picture moves the step's sliders. */
+        set: (picked) => {
+          for (const [name, x] of Object.entries(picked)) {
+            const c = spec.controls.find((one) => one.name === name);
+            values[name] = c.choices ? x : within(c, x);
+            if (made[k].controls[name]) made[k].controls[name].put(values[name]);
+          }
+          scene.draw();
+        },
+        spoken: ({ says = "", about = {}, numbers: seenNow = {} }) => {
+          const now = { ...facts.counts, ...seenNow };
+          reading.replaceChildren(...maths(about[f.name] ?? says));
           made[k].now = now;
           for (const { node, name, format } of numbers) node.textContent = format(now[name]);
           puts.forEach((put) => put());
@@ -205,7 +214,7 @@ export const article = (root, spec) => {
         return node;
       },
     };
-    made.push({ values, numbers, puts, step, now: {} });
+    made.push({ values, numbers, puts, step, controls, now: {} });
     const after = element(
       "div",
       { class: "after", hidden: !answered[k] },
@@ -258,7 +267,14 @@ export const article = (root, spec) => {
 
   /** The step that an address names, or the one that is nearest to a third of the window. */
   const named = () => Number((/step=(\d+)/.exec(location.hash) || [])[1]) - 1;
+  let jumped = -1; // where an address brought the window: its step is shown, whatever else is in sight
   const place = () => {
+    if (Math.abs(scrollY - jumped) < 2) return;
+    jumped = -1;
+    if (scrollY + innerHeight >= document.documentElement.scrollHeight - 2) {
+      show(steps.length - 1);
+      return;
+    }
     const line = innerHeight * (innerWidth < 900 ? 0.6 : 0.35);
     const k = sections.findLastIndex((node) => node.getBoundingClientRect().top <= line);
     show(Math.max(0, k));
@@ -270,6 +286,7 @@ export const article = (root, spec) => {
       return;
     }
     sections[k].scrollIntoView();
+    jumped = scrollY;
     show(k);
   };
   addEventListener("hashchange", jump, { signal });

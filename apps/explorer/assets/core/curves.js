@@ -29,7 +29,7 @@ const powers = (log, faint) => {
 /** How a series is drawn: its colour, and a dash of its own where several lines could be taken for one another. */
 const strokeOf = (data, i) => {
   const s = data.series[i],
-    colour = COLOURS[i % COLOURS.length],
+    colour = COLOURS[(s.hue ?? i) % COLOURS.length],
     lines = data.series.filter((one) => !one.kind);
   const dash = s.dash || (lines.length > 1 && !s.kind ? DASHES[lines.indexOf(s) % DASHES.length] : []);
   return { colour: s.pale ? `${colour}60` : colour, dash, width: s.width || (i === 0 ? 2.5 : 2) };
@@ -172,7 +172,7 @@ export class Curves {
     const { data } = this,
       axis = { ...this.axis(data.xTitle), ...powers(data.xLog, style("--line")) };
     if (!data.xRange) return axis;
-    if (bars) Object.assign(axis, { incrs: [1, 2, 5, 10, 20, 50, 100] });
+    if (bars || data.labels) Object.assign(axis, { incrs: [1, 2, 5, 10, 20, 50, 100] });
     if (!data.labels) return axis;
     const narrow = (this.box.clientWidth - 80) / data.labels.length < 82; // words below bars would touch
     return {
