@@ -265,18 +265,21 @@ export const article = (root, spec) => {
     ),
   );
 
-  /** The step that an address names, or the one that is nearest to a third of the window. */
+  const side = /** @type {HTMLElement} */ (root.querySelector(".article-side"));
+  /** How much of the window the picture covers: all of its height on a narrow screen. */
+  const covered = () => (innerWidth < 900 ? side.offsetHeight : 0);
+  let led = false; // an address brought the window here: its step is shown until somebody scrolls
+  const reach = () => {
+    root.style.setProperty("--side", `${covered()}px`);
+    sections[current].scrollIntoView();
+  };
+  /** The step that an address names, or the one that is nearest to a third of what is free. */
   const named = () => Number((/step=(\d+)/.exec(location.hash) || [])[1]) - 1;
-  let jumped = -1; // where an address brought the window: its step is shown, whatever else is in sight
   const place = () => {
-    if (Math.abs(scrollY - jumped) < 2) return;
-    jumped = -1;
-    if (scrollY + innerHeight >= document.documentElement.scrollHeight - 2) {
-      show(steps.length - 1);
-      return;
-    }
-    const line = innerHeight * (innerWidth < 900 ? 0.6 : 0.35);
-    const k = sections.findLastIndex((node) => node.getBoundingClientRect().top <= line);
+    if (led) return;
+    const last = scrollY > 0 && scrollY + innerHeight >= document.documentElement.scrollHeight - 2;
+    const line = covered() + 0.35 * (innerHeight - covered());
+    const k = last ? steps.length - 1 : sections.findLastIndex((node) => node.getBoundingClientRect().top <= line);
     show(Math.max(0, k));
   };
   const jump = () => {
@@ -285,10 +288,17 @@ export const article = (root, spec) => {
       place();
       return;
     }
-    sections[k].scrollIntoView();
-    jumped = scrollY;
+    led = true;
     show(k);
+    reach();
   };
+  // a picture that arrives late moves the text below it
+  const sized = new ResizeObserver(() => (led ? reach() : root.style.setProperty("--side", `${covered()}px`)));
+  sized.observe(side);
+  signal.addEventListener("abort", () => sized.disconnect());
+  for (const kind of ["wheel", "touchmove", "keydown", "pointerdown"]) {
+    addEventListener(kind, () => (led = false), { signal, passive: true });
+  }
   addEventListener("hashchange", jump, { signal });
   addEventListener("scroll", () => place(), { signal, passive: true });
   addEventListener(

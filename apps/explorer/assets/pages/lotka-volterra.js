@@ -559,15 +559,16 @@ page("lotka-volterra", {
       sums = showSums(values, figures, told),
       part = showShares(values, flows, figures, told);
     const late = first.slice(Math.floor(times.length / 2)).filter(Number.isFinite),
-      [low, high] = [Math.min(...late), Math.max(...late)];
+      [least, most] = [Math.min(...late), Math.max(...late)];
     const swings =
-      high - low > 0.05 * K
-        ? ` In the second half of the time shown the first flow moves between ${brief(low)} and ${brief(high)} packet/s.`
+      most - least > 0.05 * K
+        ? ` In the second half of the time shown the first flow moves between ${brief(least)} and ${brief(most)} packet/s.`
         : "";
     return {
       says,
       about: {
-        rates: `${says}${swings}`,
+        rates: `${says.split(". At")[0].replace(/:.*/, "")}.${swings}`,
+        plane: `${says.split(". That is")[0]}.`,
         sums: `With a weight of ${brief(values.gamma)} twenty flows send ${brief(sums.windows20)} times the link where they measure windows, and ${brief(sums.throughput20)} times where they measure throughput.`,
         shares: `In the model the flow behind 10 Mbit/s gets ${percent(part)} of a link of 12 Mbit/s; eq. (9) gives ${percent(10 / 22)}.`,
         ends: `At a gain of ${brief(values.epsilon)} the sum ${margin[0] > 0 ? "ends in one value" : "does not settle"}: the points above the dashed line are the values that it visits.`,
@@ -579,8 +580,8 @@ page("lotka-volterra", {
         over: sum / K,
         fill: Math.log((0.99 / 0.01) * (0.9 / 0.1)) / values.epsilon,
         critical: criticalDelay(values, functions),
-        low,
-        high,
+        low: least,
+        high: most,
         part,
         ...sums,
       },

@@ -49,7 +49,11 @@ class Charts extends Plane {
         drawn(
           "g",
           { transform: `translate(${left},${top})` },
-          drawn("text", { x: 4, y: 11, "font-size": narrow ? 9 : 11, fill: "currentColor" }, name),
+          drawn(
+            "text",
+            { x: 4, y: 11, "font-size": narrow ? 9 : 11, fill: "currentColor" },
+            narrow ? name.replace("integrating", "integr.") : name,
+          ),
           drawn(
             "text",
             { x: 4, y: 23, "font-size": narrow ? 9 : 11, fill: "currentColor", "font-weight": 700 },
@@ -89,7 +93,7 @@ class Charts extends Plane {
     };
     svg.addEventListener("pointerdown", at);
     svg.addEventListener("pointermove", (event) => event.buttons && at(event));
-    const words = "across: gain φ on spare bandwidth, up: gain ψ on free buffer, 0 to 3 each; shaded: settles";
+    const words = "across: φ, up: ψ, 0 to 3 each; shaded: settles";
     this.box.replaceChildren(svg, element("p", { class: "legend" }, words));
     if (this.table && this.table.open) this.fill();
   }
@@ -416,7 +420,7 @@ page("t-refwa", {
     return {
       says,
       about: {
-        readings: `At φ = ${brief(values.phi)} and ψ = ${brief(values.psi)} ${of("settles")} of ${fates.length} interpretations settle, ${of("does not")} do not, and ${of("edge")} are on the edge.`,
+        readings: `At φ = ${brief(values.phi)} and ψ = ${brief(values.psi)}, ${of("settles")} of ${fates.length} interpretations settle, do not: ${of("does not")}, on the edge: ${of("edge")}.`,
         groups: `The code of round-trip times leaves a Jain's index of ${brief(index)}.`,
         code: `Within the code a decoded time is off by at most ${percent(error)}; beyond ${brief(functions.groups.longest)} s the code ends.`,
         table: `On ${values.line} T-REFWA has a fairness of ${brief(printed["fairness, packets"][last])} in packets, and Reno ${brief(printed["fairness, packets"][0])}.`,
