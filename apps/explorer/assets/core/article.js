@@ -36,13 +36,16 @@ const chip = (spec, one) =>
 /** A slider within a sentence, its value in bold before it. */
 const inSentence = (c, control, values) => {
   const value = element("output", { for: control.input.id });
-  const unit = c.unit && c.unit !== "1" ? ` ${c.unit}` : "";
+  const unit = () => {
+    if (!c.unit || c.unit === "1") return "";
+    return ` ${c.unit}${/^(interval|packet)$/.test(c.unit) && values[c.name] !== 1 ? "s" : ""}`;
+  };
   const put = () => {
     value.textContent = c.choices
       ? ""
       : c.unit === "1" && c.high <= 1
         ? percent(values[c.name])
-        : `${shown(values[c.name])}${unit}`;
+        : `${shown(values[c.name])}${unit()}`;
   };
   control.input.setAttribute("aria-label", c.meaning);
   return { node: element("span", { class: "in-sentence" }, value, " ", control.input), put };
@@ -133,12 +136,17 @@ export const article = (root, spec) => {
   const answered = steps.map((step) => !step.guess),
     made = [];
 
+  /** Put numbers into a step's sentences. */
+  const fill = (k, now) => {
+    made[k].now = { ...facts.counts, ...now };
+    for (const { node, name, format } of made[k].numbers) node.textContent = format(made[k].now[name]);
+  };
   const show = (k) => {
     if (k === current) return;
     current = k;
     running.abort();
     running = new AbortController();
-    const { values, numbers, puts, step } = made[k],
+    const { values, step } = made[k],
       f = spec.figures.find((one) => one.name === step.figure);
     sections.forEach((node, i) => node.toggleAttribute("data-current", i === k));
     links.forEach((node, i) =>
@@ -170,12 +178,10 @@ export const article = (root, spec) => {
           }
           scene.draw();
         },
-        spoken: ({ says = "", about = {}, numbers: seenNow = {} }) => {
-          const now = { ...facts.counts, ...seenNow };
+        spoken: ({ says = "", about = {}, numbers: now = {} }) => {
           reading.replaceChildren(...maths(about[f.name] ?? says));
-          made[k].now = now;
-          for (const { node, name, format } of numbers) node.textContent = format(now[name]);
-          puts.forEach((put) => put());
+          fill(k, now);
+          made[k].puts.forEach((put) => put());
           hide();
           save.href = pageAddress(spec, facts.page, linkOf(spec, values).split(/[?#]/)[1]);
         },
@@ -310,7 +316,21 @@ export const article = (root, spec) => {
     },
     { signal },
   );
-  signal.addEventListener("abort", () => running.abort());
+  /** Steps that come into sight have their numbers before their picture is drawn. */
+  const ahead = new IntersectionObserver((seen) => {
+    for (const { target, isIntersecting } of seen) {
+      const k = sections.indexOf(target);
+      if (!isIntersecting || k === current) continue;
+      ahead.unobserve(target);
+      const spoken = ({ numbers = {} }) => k !== current && fill(k, numbers);
+      stage(root, spec, made[k].values, {}, { signal, say: () => {}, set: () => {}, spoken }).draw();
+    }
+  });
+  signal.addEventListener("abort", () => {
+    running.abort();
+    ahead.disconnect();
+  });
   jump();
+  sections.forEach((node) => ahead.observe(node));
   return drawnOnce;
 };

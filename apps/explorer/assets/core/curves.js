@@ -137,7 +137,7 @@ export class Curves {
         width: this.box.clientWidth || 520,
         height: this.height,
         legend: { show: false },
-        padding: [10, inPlace ? Math.min(150, 12 + 7 * words) : 12, 0, 0],
+        padding: [10, inPlace ? Math.min(180, 28 + 6.5 * words) : 12, 0, 0],
         scales: {
           x: { time: false, distr: data.xLog ? 3 : 1, range: range("xRange") },
           y: { distr: data.log ? 3 : 1, range: range("range") },
@@ -256,7 +256,7 @@ export class Curves {
       ctx.stroke();
       ctx.setLineDash([]);
       ctx.fillStyle = style("--ink");
-      ctx.fillText(series[i].name, left + 18 * ratio, y, bbox.left + bbox.width + 150 * ratio - left);
+      ctx.fillText(series[i].name, left + 18 * ratio, y, bbox.left + bbox.width + 160 * ratio - left);
     }
   }
 

@@ -560,18 +560,16 @@ page("lotka-volterra", {
       part = showShares(values, flows, figures, told);
     const late = first.slice(Math.floor(times.length / 2)).filter(Number.isFinite),
       [least, most] = [Math.min(...late), Math.max(...late)];
-    const swings =
-      most - least > 0.05 * K
-        ? ` In the second half of the time shown the first flow moves between ${brief(least)} and ${brief(most)} packet/s.`
-        : "";
+    const brieflySaid = `${says.split(". That is")[0].replace(/\.$/, "")}.`,
+      swings = ` In the second half of the time shown the first flow moves between ${brief(least)} and ${brief(most)} packet/s.`;
     return {
       says,
       about: {
-        rates: `${says.split(". At")[0].replace(/:.*/, "")}.${swings}`,
-        plane: `${says.split(". That is")[0]}.`,
+        rates: margin[0] > 0 ? brieflySaid : `They do not settle.${swings}`,
+        plane: brieflySaid,
         sums: `With a weight of ${brief(values.gamma)} twenty flows send ${brief(sums.windows20)} times the link where they measure windows, and ${brief(sums.throughput20)} times where they measure throughput.`,
         shares: `In the model the flow behind 10 Mbit/s gets ${percent(part)} of a link of 12 Mbit/s; eq. (9) gives ${percent(10 / 22)}.`,
-        ends: `At a gain of ${brief(values.epsilon)} the sum ${margin[0] > 0 ? "ends in one value" : "does not settle"}: the points above the dashed line are the values that it visits.`,
+        ends: `At a gain of ${brief(values.epsilon)} the sum ${margin[0] > 0 ? "ends in one value" : "does not settle"}: the points on the dashed line are the values that it visits.`,
       },
       numbers: {
         first: settled[0],

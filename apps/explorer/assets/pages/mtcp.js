@@ -212,9 +212,9 @@ page("mtcp", {
       about: {
         throughput: `At a loss of ${percent(values.ack_loss)} of the acknowledgements the model has ${brief(told.packet * sent[0])} Mbit/s with immediate and ${brief(told.packet * sent[1])} with duplicated ones, and Reno over one route ${brief(told.packet * of("reno"))}.`,
         losses: `A duplicated acknowledgement is lost with probability ${percent(values.ack_loss ** routes)}, an immediate one with ${percent(values.ack_loss)}.`,
-        table4: `At the printed loss of ${percent(told.losses[next])}: bars in black reach over all settings that the paper leaves open.`,
+        table4: `At the printed loss of ${percent(told.losses[next])}: the thin lines of the packets reach over all settings that the paper leaves open.`,
         clocks: `Estimated times there and back are off by ${brief(Math.abs(values.asymmetry) / 2)} s. All four round trips are right. "1 and 2" goes there over route 1 and comes back over route 2.`,
-        errors: `The mean round trip is right to 1 % after ${brief(needed(common))} acknowledgements, differences between routes after ${brief(needed(difference))}; the constant stays.`,
+        errors: `The mean round trip is right to 1 % after ${Math.ceil(needed(common))} acknowledgements, differences between routes after ${Math.ceil(needed(difference))}; the constant stays.`,
       },
       numbers: {
         immediate: told.packet * sent[0],
@@ -227,8 +227,8 @@ page("mtcp", {
         kept_duplicated: of("duplicated_factor"),
         reno_kept: of("reno") / at(0)[rows.indexOf("reno")],
         offset: Math.abs(values.asymmetry) / 2,
-        mean_to: Math.log(0.01) / Math.log(common),
-        apart_to: Math.log(0.01) / Math.log(difference),
+        mean_to: Math.ceil(needed(common)),
+        apart_to: Math.ceil(needed(difference)),
         known: 2 * routes - 1,
         printed: told.printed.immediate[next],
         printed_duplicated: told.printed.duplicated[next],

@@ -51,12 +51,12 @@ class Charts extends Plane {
           { transform: `translate(${left},${top})` },
           drawn(
             "text",
-            { x: 4, y: 11, "font-size": narrow ? 9 : 11, fill: "currentColor" },
+            { x: 4, y: 11, "font-size": narrow ? 10 : 11, fill: "currentColor" },
             narrow ? name.replace("integrating", "integr.") : name,
           ),
           drawn(
             "text",
-            { x: 4, y: 23, "font-size": narrow ? 9 : 11, fill: "currentColor", "font-weight": 700 },
+            { x: 4, y: 23, "font-size": narrow ? 10 : 11, fill: "currentColor", "font-weight": 700 },
             { settles: "settles", edge: "on the edge", "does not": "does not settle" }[state],
           ),
           drawn("rect", {
