@@ -7,8 +7,8 @@ then paragraphs:
 - `guess`: `number | question | low | high | unit | step`: a number that the page computes, guessed before it is shown
   (a hundredth of the range where no step is given);
 - in paragraphs, `{name}` is the control, `{=name}` a number that the page computes (`{=name %}` in per cent) or a
-  count of the paper's statements (`statements`, `hold`, `conditions`, `fail`, `undecided`), `[[statement]]` the verdict on a statement of the ledger, `[text](address)` a link; below a line `---` stands what a
-  reader sees after the guess.
+  count of the paper's statements (`statements`, `hold`, `conditions`, `fail`, `undecided`), `[[statement]]` the verdict
+  on a statement of the ledger, `[text](address)` a link; below a line `---` stands what a reader sees after the guess.
 """
 
 from __future__ import annotations

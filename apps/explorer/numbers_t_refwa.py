@@ -101,7 +101,7 @@ PROTOCOLS = {"reno": "Reno", "newreno": "NewReno", "westwood": "Westwood", "t_re
 
 def readings(phi: float, psi: float, delay: int) -> pd.DataFrame:
     """Where each reading's closed form is stable, and the mark."""
-    names = "gain φ on spare bandwidth", "gain ψ on free buffer"  # noqa: RUF001
+    names = "gain φ on spare bandwidth", "gain ψ on free buffer"
     lines = {"the sliders": ([phi], [psi])} | {
         name: ([*x, *x[::-1]], [*low, *high[::-1]]) for name, (x, low, high) in regions(delay).items()
     }

@@ -14,8 +14,6 @@ from tcpdynamics.solvers import trajectory
 from .. import numbers_lotka_volterra as numbers
 from ..lotka_volterra_motion import BOUNDED as BOUNDED
 from ..lotka_volterra_motion import DELAYED as DELAYED
-from ..lotka_volterra_motion import LINKED as LINKED
-from ..lotka_volterra_motion import READINGS as READINGS
 from ..lotka_volterra_motion import (
     FIRST,
     LAST,
@@ -31,6 +29,8 @@ from ..lotka_volterra_motion import (
     problem_of,
     sent_program,
 )
+from ..lotka_volterra_motion import LINKED as LINKED
+from ..lotka_volterra_motion import READINGS as READINGS
 from ..lotka_volterra_motion import exact_boundary as exact_boundary
 from ..page import Choice, Control, Figure, Page, Preset, Printed, Values, control
 from ..recorded import interval, over_readings, published
@@ -173,7 +173,7 @@ PAGE = Page(
         ),
         Figure(
             "sums", "What all flows send at rest", "Curves: the sum of the rates over the link against the number of "
-            "flows, for two meanings of what is left of it; points: packets, bars over all settings that were simulated",
+            "flows, for two meanings of what is left of it; points: packets, with bars over all simulated settings",
             code=shown(numbers.sums, "gamma"),
         ),
         Figure(

@@ -179,8 +179,8 @@ PAGE = Page(
     facts=lambda whole: {"table": recorded(), "moves": interval("t_refwa.sec3.settles.t3")},
     figures=(
         Figure(
-            "readings", "Gains at which it settles, by interpretation", "Planes of the two gains, one for each reading: "
-            "where the closed form is stable, and a mark at the sliders; click or drag to move all marks",
+            "readings", "Gains at which it settles, by interpretation", "Planes of the two gains, one for each reading,"
+            " where the closed form is stable, and a mark at the sliders; click or drag to move all marks",
             "charts", shown(numbers.readings, "phi", "psi", delay=_delay),
         ),
         Figure(
