@@ -179,11 +179,6 @@ PAGE = Page(
     facts=lambda whole: {"table": recorded(), "moves": interval("t_refwa.sec3.settles.t3")},
     figures=(
         Figure(
-            "readings", "Gains at which it settles, by interpretation", "Planes of the two gains, one for each reading,"
-            " where the closed form is stable, and a mark at the sliders; click or drag to move all marks",
-            "charts", shown(numbers.readings, "phi", "psi", delay=_delay),
-        ),
-        Figure(
             "chart", "Gains at which it settles", "A plane of the two gains: where the closed form is stable, the "
             "boundary by exact roots, the paper's gains, and a mark at the sliders; click or drag to move them",
             "plane", shown(numbers.chart, "reading", model=_model, settings=_settings),
@@ -209,6 +204,11 @@ PAGE = Page(
         Figure(
             "facts", "At rest", "Numbers: the largest multiplier, the window, Jain's index",
             "facts", shown(numbers.facts, *_GROUPS, model=_model, group_flows=_group_flows), command,
+        ),
+        Figure(
+            "readings", "Gains at which it settles, by interpretation", "Planes of the two gains, one for each reading,"
+            " where the closed form is stable, and a mark at the sliders; click or drag to move all marks",
+            "charts", shown(numbers.readings, "phi", "psi", delay=_delay),
         ),
         Figure(
             "table", "Table III", "Points: fairness and utilisation of four protocols on a link, as printed, and in "

@@ -137,21 +137,9 @@ PAGE = Page(
             command=lambda values: f"{_words(values)} --ack-loss 0:0.5:101",
         ),
         Figure(
-            "table4", "Table 4, at the printed loss next to the slider's",
-            "Points: throughput of four schemes as printed, by the model, and in packets; bars over all settings that "
-            "the paper leaves open",
-            code=shown(numbers.table4, *_LAW, "ack_loss", routes=_routes),
-        ),
-        Figure(
             "losses", "Acknowledgements that are lost whole",
             "Curves: probability that nothing of an acknowledgement arrives, by scheme, against the loss on a route",
             code=shown(numbers.losses, routes=_routes),
-        ),
-        Figure(
-            "clocks", "One-way times, and the round trips that they make",
-            "Bars: times of two routes there and back and the four round trips, true and as the estimates end",
-            code=shown(numbers.clocks, "asymmetry", round_trip=_round_trip, there=lambda values: values["true_there"],
-                       back=lambda values: values["true_back"]),
         ),
         Figure(
             "there", "One-way times there",
@@ -180,6 +168,18 @@ PAGE = Page(
             "facts", "What the estimates know", "Numbers: factors, acknowledgements needed, the constant that stays",
             "facts", shown(numbers.facts, "alpha", "asymmetry", routes=_routes, round_trip=_round_trip),
             lambda v: f"tcpdynamics evaluate one-way-times --alpha {v['alpha']!r} --routes {_routes(v)}",
+        ),
+        Figure(
+            "table4", "Table 4, at the printed loss next to the slider's",
+            "Points: throughput of four schemes as printed, by the model, and in packets; bars over all settings that "
+            "the paper leaves open",
+            code=shown(numbers.table4, *_LAW, "ack_loss", routes=_routes),
+        ),
+        Figure(
+            "clocks", "One-way times, and the round trips that they make",
+            "Bars: times of two routes there and back and the four round trips, true and as the estimates end",
+            code=shown(numbers.clocks, "asymmetry", round_trip=_round_trip, there=lambda values: values["true_there"],
+                       back=lambda values: values["true_back"]),
         ),
     ),
     printed=(Printed("forms", ("routes",), _forms),),
