@@ -110,7 +110,11 @@ def _step(slug: str, text: str) -> dict[str, Any]:
 
 def _guess(text: str) -> dict[str, Any]:
     number, question, low, high, unit, *step = (part.strip() for part in text.split("|"))
-    ends = {"low": float(low), "high": float(high), "step": float(*step or [(float(high) - float(low)) / 100])}
+    ends = {
+        "low": float(low),
+        "high": float(high),
+        "step": float(step[0]) if step else (float(high) - float(low)) / 100,
+    }
     return {"number": number, "question": question, "unit": unit} | ends
 
 

@@ -34,7 +34,7 @@ TOP = 3.0
 COLUMNS, ROWS = np.linspace(0.0, TOP, 241), np.linspace(0.0, TOP, 301)
 
 
-def closed_form(reading: str, columns: NDArray[np.float64] = COLUMNS, **settings: int) -> NDArray[np.float64]:
+def closed_form(reading: str, columns: NDArray[np.float64] = COLUMNS, /, **settings: int) -> NDArray[np.float64]:
     """(3, n): gains phi, and the least and the largest psi at which the model's closed form is stable there."""
     import xarray as xr
 

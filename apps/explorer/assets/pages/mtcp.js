@@ -46,6 +46,7 @@ const showClocks = (figure, ways, { true_round_trip: M, true_there: f, true_back
     exact: ways,
     xTitle: "time",
     xRange: [0.4, 8.6],
+    range: [Math.min(0, ...pairs(all(a / 2, -a / 2))), 1.1 * Math.max(0.01, ...pairs(all(a / 2, -a / 2)), M)],
     yTitle: title("time", "s"),
     series: [
       { name: "true", kind: "bars", y: pairs(all(a / 2, -a / 2)) },
