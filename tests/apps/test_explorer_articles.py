@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from explorer_tabs import keep
 from playwright.sync_api import Page
 
 from tcpdynamics.apps.explorer.article import COUNTED, MAX_WORDS, articles, read
@@ -209,12 +210,24 @@ def test_as_many_interpretations_settle_as_exact_roots_say(
     assert words == expected
 
 
+def test_the_image_of_the_eight_charts_is_the_charts(tab: Page, files: Path) -> None:
+    tab.emulate_media(color_scheme="dark")
+    tab.goto((files / "t-refwa.html").as_uri())
+    tab.locator("[data-figure=readings] svg").wait_for()
+    with tab.expect_download() as download:
+        keep(tab, "[data-figure=readings]", "SVG")
+    text = Path(download.value.path()).read_text(encoding="utf-8")
+    assert text.count("<circle") == len(READINGS) and "does not settle" in text
+    assert "currentColor" not in text and "var(" not in text
+
+
 def test_a_constant_between_there_and_back_changes_no_estimate(tab: Page, server: str) -> None:
     tab.goto(f"{server}/mtcp?asymmetry=0.1")
     tab.locator("[data-figure=clocks] canvas").wait_for()
-    tab.locator("[data-figure=clocks] details.table summary").click()
-    rows = tab.locator("[data-figure=clocks] details.table tr")
-    cells = [row.locator("td").all_text_contents() for row in rows.all()][1:]
+    details = tab.locator("[data-figure=clocks] details.table")
+    details.locator("summary").click()
+    details.locator("td").first.wait_for()
+    cells = [row.locator("td").all_text_contents() for row in details.locator("tr").all()][1:]
     true, estimated = ([float(row[i]) for row in cells] for i in (1, 2))
     assert [t - e for t, e in zip(true, estimated, strict=True)] == pytest.approx([0.05] * 2 + [-0.05] * 2 + [0] * 4)
 
