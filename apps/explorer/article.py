@@ -5,11 +5,11 @@ then paragraphs:
 
 - `figure`: the picture; `page`: the page that has it, where it is not the article's; `set`: values of controls,
   `name=value` each, the others as on a fresh page;
-- `guess`: `number | question | low | high | unit`: a number that the page computes, guessed before it is shown;
-- in paragraphs, `{name}` is the control, `{=name}` a number that the page computes (`{=name %}` in per cent) or one
-  of the paper's `judged` statements (`{=holds}`, `{=conditions}`, `{=fails}`, `{=undecided}`),
-  `[[statement]]` the verdict on a statement of the ledger, `[text](address)` a link; below a line `---` stands what a
-  reader sees after the guess.
+- `guess`: `number | question | low | high | unit | step`: a number that the page computes, guessed before it is shown
+  (a hundredth of the range where no step is given);
+- in paragraphs, `{name}` is the control, `{=name}` a number that the page computes (`{=name %}` in per cent) or a count
+  of the paper's `judged` statements (`{=holds}`, `{=conditions}`, `{=fails}`, `{=undecided}`), `[[statement]]` the
+  verdict on a statement of the ledger, `[text](address)` a link; below a line `---` stands what follows the guess.
 """
 
 from __future__ import annotations
@@ -108,8 +108,13 @@ def _step(slug: str, text: str) -> dict[str, Any]:
 
 
 def _guess(text: str) -> dict[str, Any]:
-    number, question, low, high, unit = (part.strip() for part in text.split("|"))
-    return {"number": number, "question": question, "low": float(low), "high": float(high), "unit": unit}
+    number, question, low, high, unit, *step = (part.strip() for part in text.split("|"))
+    ends = {
+        "low": float(low),
+        "high": float(high),
+        "step": float(step[0]) if step else (float(high) - float(low)) / 100,
+    }
+    return {"number": number, "question": question, "unit": unit} | ends
 
 
 def _paragraphs(text: str) -> list[str]:

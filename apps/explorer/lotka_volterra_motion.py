@@ -96,14 +96,14 @@ def problem_of(values: Values) -> ODE | DDE | Map:
     joins, leaves = sympy.symbols("joins leaves", real=True)
     times = {first: (-1, leaves), last: (joins, sympy.oo)}
     motion = joining(problem, times, joins=values["joins"], leaves=values["leaves"])
-    rates = values["capacity"] * np.linspace(FIRST, LAST, len(problem.labels))
+    rates = values["capacity"] * np.linspace(values["begin_1"], values["begin_n"], len(problem.labels))
     return replace(motion, start=dict(zip(problem.labels, rates.tolist(), strict=True)))
 
 
 #: Where a program is made, parameters may have any values.
 SOME = {
     "epsilon": 1.0, "gamma": 0.5, "capacity": 100.0, "ratio": 1.5, "delay": 1.0, "link": 120.0, "joins": 5.0,
-    "leaves": 50.0,
+    "leaves": 50.0, "begin_1": FIRST, "begin_n": LAST,
 }  # fmt: skip
 
 
@@ -168,7 +168,7 @@ def alone_model(values: Values) -> Any:
     fields = {k: values[k] for k in ("epsilon", "capacity")}
     if values["reading"] == "delayed":
         fields["delay"] = values["delay"]
-    return ALONE.get(values["reading"], Logistic)(**fields, start=FIRST * values["capacity"])
+    return ALONE.get(values["reading"], Logistic)(**fields, start=values["begin_1"] * values["capacity"])
 
 
 def alone_program(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:

@@ -19,14 +19,15 @@ from tcpdynamics.apps.explorer.lotka_volterra_motion import (
     nullclines,
     points_of_rest,
 )
+from tcpdynamics.apps.explorer.recorded import interval, over_readings, published
 from tcpdynamics.models import per_flow
 from tcpdynamics.models.lotka_volterra.presence import joining
 from tcpdynamics.solvers import trajectory
 
 
-def start(problem: Any, first: float) -> dict[str, float]:
-    """Rates at time 0: from 2 % to 30 % of the first flow's access link."""
-    return dict(zip(problem.labels, first * np.linspace(0.02, 0.3, len(problem.labels)), strict=True))
+def start(problem: Any, first: float, begin: tuple[float, float] = (0.02, 0.3)) -> dict[str, float]:
+    """Rates at time 0: `begin` of the first flow's access link, from the first flow to the last one."""
+    return dict(zip(problem.labels, first * np.linspace(*begin, len(problem.labels)), strict=True))
 
 
 def times(end: float, whole: bool) -> Any:
@@ -35,22 +36,23 @@ def times(end: float, whole: bool) -> Any:
 
 
 def sent(
-    kind: Any, fields: dict[str, Any], capacities: list[float], joins: float, leaves: float, end: float, whole: bool
-) -> Any:
+    kind: Any, fields: dict[str, Any], capacities: list[float], begin: tuple[float, float], joins: float, leaves: float,
+    end: float, whole: bool,
+) -> Any:  # fmt: skip
     """The rates of the flows; a map that left its interval does not come back."""
     there = {"N[1]": (-1, leaves), f"N[{len(capacities)}]": (joins, np.inf)}
     problem = joining(motion_of(kind(**fields, capacity=per_flow(capacities))), there)
-    problem = replace(problem, start=start(problem, capacities[0]))
+    problem = replace(problem, start=start(problem, capacities[0], begin))
     rates = trajectory(problem, times(end, whole)).sent.transpose("flow", "time").values
     return np.where(abs(rates) < 20 * capacities[-1], rates, np.nan)
 
 
 def rates(
-    kind: Any, fields: dict[str, Any], capacities: list[float], alone: Any, joins: float, leaves: float, end: float,
-    whole: bool,
+    kind: Any, fields: dict[str, Any], capacities: list[float], alone: Any, begin: tuple[float, float], joins: float,
+    leaves: float, end: float, whole: bool,
 ) -> pd.DataFrame:  # fmt: skip
     """The rate of each flow, and of a flow alone."""
-    of_flows = sent(kind, fields, capacities, joins, leaves, end, whole)
+    of_flows = sent(kind, fields, capacities, begin, joins, leaves, end, whole)
     of_one = trajectory(motion_of(alone), times(end, whole)).w.values
     table = pd.DataFrame({"time [RTT]": times(end, whole)} | {f"flow {i + 1}": row for i, row in enumerate(of_flows)})
     table["a flow alone (logistic)"] = np.where(abs(of_one) < 20 * capacities[-1], of_one, np.nan)
@@ -63,18 +65,20 @@ def planes(lines: dict[str, Any], x: str, y: str) -> pd.DataFrame:
 
 
 def plane(
-    kind: Any, fields: dict[str, Any], capacities: list[float], joins: float, leaves: float, end: float, whole: bool,
-    point: dict[str, Any],
+    kind: Any, fields: dict[str, Any], capacities: list[float], begin: tuple[float, float], joins: float, leaves: float,
+    end: float, whole: bool, point: dict[str, Any],
 ) -> pd.DataFrame:  # fmt: skip
     """Two of the flows: the motion, where each stands still, and the points of rest."""
-    of_flows, n, K = sent(kind, fields, capacities, joins, leaves, end, whole), len(capacities), capacities[-1]
+    of_flows = sent(kind, fields, capacities, begin, joins, leaves, end, whole)
+    n, K = len(capacities), capacities[-1]
     first, last = of_flows[0], np.where(np.isfinite(of_flows[0]), of_flows[-1], np.nan)
     top = 1.05 * np.nanmax([K, *np.fmin([of_flows[0], of_flows[-1]], 3 * K).ravel()])
     settled, solo, lone = points_of_rest(**point)
     places, still_first, still_last = nullclines(top, **point)  # where the right-hand side changes its sign
     lines = {
         "where they settle": ([settled[0]], [settled[-1]]),
-        f"flow 1 alone; flow {n} alone; no flow": ([solo[0], 0, 0], [0, lone[-1], 0]), "motion": (first, last),
+        f"flow 1 alone; flow {n} alone; no flow": ([solo[0], 0, 0], [0, lone[-1], 0]),
+        "start": ([begin[0] * capacities[0]], [begin[1] * capacities[0]]), "motion": (first, last),
         "flow 1 is constant": (still_first, np.where(np.isfinite(still_first), places, np.nan)),
         f"flow {n} is constant": (places, still_last),
     }  # fmt: skip
@@ -132,3 +136,45 @@ def ends(kind: Any, fields: dict[str, Any], capacities: list[float]) -> pd.DataF
 def orbit(point: dict[str, Any]) -> pd.DataFrame:
     """Where the sum of the rates of a map ends up, step by step with the page's own program."""
     return pd.DataFrame(ends_of_a_map(**point), columns=["gain ε", "sum of the rates"])
+
+
+#: Numbers of flows, and rates of Fig. 8's link [Mbit/s], of which packets are recorded.
+COUNTS, LINKS = (2, 5, 10, 20), (5, 8, 12, 15, 18, 25, 30)
+
+
+def sums(gamma: float) -> pd.DataFrame:
+    """What all flows send at rest, over the link; packets at gamma = 0.9, over the settings that were simulated."""
+    n = np.arange(1, 21)
+    table = pd.DataFrame({
+        "flows": n, "others' windows": n / (1 + (n - 1) * gamma), "others' throughput": n * (1 - gamma) + gamma,
+        "the paper's bound 1/\N{GREEK SMALL LETTER GAMMA}": 1 / gamma if gamma else np.nan,
+    })  # fmt: skip
+    for others in ("windows", "throughput"):
+        rows = [over_readings(f"logistic.sec32.packets.bound.{k}", others=others, buffer="2 RTT") for k in COUNTS]
+        for word, column in zip(("", ", low", ", high"), zip(*rows, strict=True), strict=True):
+            values = np.full(20, np.nan)
+            if abs(gamma - 0.9) < 1e-9:
+                values[np.array(COUNTS) - 1] = column
+            table[f"packets, {others}{word}"] = values
+    return table
+
+
+def shares(point: dict[str, Any]) -> pd.DataFrame:
+    """What the first of two flows gets of both flows' rates at rest, in the network of Fig. 8, and in its packets."""
+    rate = np.linspace(5, 30, 51)
+    first, last = np.minimum(rate, 10), np.minimum(rate, 20)  # the tightest links
+    scale = point["capacity"] / 10
+    rows = [
+        points_of_rest(**point | {"capacity": scale * a, "ratio": b / a, "link": scale * c})[0]
+        for a, b, c in zip(first.tolist(), last.tolist(), rate.tolist(), strict=True)
+    ]
+    table = pd.DataFrame({
+        "rate of the link [Mbit/s]": rate, "at rest": [row[0] / (row[0] + row[-1]) for row in rows],
+        "eq. (9)": first / (first + last),
+    })  # fmt: skip
+    places = np.searchsorted(rate, LINKS)
+    columns = zip(*[interval(f"logistic.fig8.share.{link}") for link in LINKS], strict=True)
+    for word, column in zip(("", ", low", ", high"), columns, strict=True):
+        table.loc[places, f"packets{word}"] = column
+    table.loc[places[2:5], "the paper's text"] = [published(f"logistic.fig8.text.{link}") for link in LINKS[2:5]]
+    return table

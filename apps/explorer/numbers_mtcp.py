@@ -7,8 +7,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tcpdynamics.apps.explorer.recorded import over_readings, published
 from tcpdynamics.models import MtcpThroughput, OneWayTimes, effective_ack_loss
 
+#: A packet [Mbit], and losses of acknowledgements in Table 4.
+PACKET, LOSSES = 8e-3, (0.0, 0.05, 0.1, 0.13)
+WAYS = ("there 1", "there 2", "back 1", "back 2", "1 and 1", "1 and 2", "2 and 1", "2 and 2")
 SCHEMES = {"immediate": "immediate", "duplicated": "duplicated, delayed or not"}
 
 
@@ -20,12 +24,42 @@ def losses(routes: int) -> pd.DataFrame:
 
 
 def throughput(loss: float, rtt: float, timeout: float, window_limit: float, routes: int) -> pd.DataFrame:
-    """Packets sent per second, by scheme."""
+    """Throughput by scheme, and Table 4."""
     grid = np.linspace(0, 0.5, 101)
     model = MtcpThroughput(loss=loss, rtt=rtt, timeout=timeout, window_limit=window_limit, ack_loss=grid, routes=routes)
-    rates = (model.immediate(), model.duplicated(), model.reno())
+    rates = (PACKET * rate for rate in (model.immediate(), model.duplicated(), model.reno()))
     columns = dict(zip((*SCHEMES.values(), "Reno, one route"), rates, strict=True))
-    return pd.DataFrame({"loss of acknowledgements": grid} | columns)
+    table = pd.DataFrame({"loss of acknowledgements": grid} | columns)
+    for scheme in ("immediate", "duplicated", "reno"):
+        for q in LOSSES:
+            name = f"mtcp.table4.{scheme}.{100 * q:.0f}"
+            table.loc[round(200 * q), f"Table 4, {scheme.replace('reno', 'Reno')}"] = published(name)
+    return table
+
+
+def table4(loss: float, rtt: float, timeout: float, window_limit: float, ack_loss: float, routes: int) -> pd.DataFrame:
+    """Table 4 at the printed loss next to this one: printed, by the model, and in packets over all readings."""
+    q = min(LOSSES, key=lambda one: abs(one - ack_loss))
+    model = MtcpThroughput(loss=loss, rtt=rtt, timeout=timeout, window_limit=window_limit, ack_loss=q, routes=routes)
+    rates = {
+        "reno": model.reno(), "immediate": model.immediate(), "duplicated": model.duplicated(),
+        "duplicated_delayed": model.duplicated(),
+    }  # fmt: skip
+    names = [f"mtcp.table4.{scheme}.{100 * q:.0f}" for scheme in rates]
+    ranges = zip(*map(over_readings, names), strict=True)
+    return pd.DataFrame({
+        "scheme": ["Reno", "immediate", "duplicated", "delayed"],
+        "printed": [published(name) for name in names], "model": [PACKET * float(rate) for rate in rates.values()],
+    } | dict(zip(("packets", "packets, low", "packets, high"), ranges, strict=True)))  # fmt: skip
+
+
+def clocks(round_trip: float, there: float, back: float, asymmetry: float) -> pd.DataFrame:
+    """One-way times of two routes and the round trips that they make: true, and where the estimates end."""
+    true = [round_trip / 2 + half for half in (asymmetry / 2 + there / 2, asymmetry / 2 - there / 2)]
+    true += [round_trip / 2 + half for half in (-asymmetry / 2 + back / 2, -asymmetry / 2 - back / 2)]
+    known = [round_trip / 2 + half for half in (there / 2, -there / 2, back / 2, -back / 2)]
+    rows = [[*x, x[0] + x[2], x[0] + x[3], x[1] + x[2], x[1] + x[3]] for x in (true, known)]
+    return pd.DataFrame({"time": [*WAYS], "true": rows[0], "estimated": rows[1]})
 
 
 def estimates(alpha: float, routes: int, round_trip: float, apart: float, asymmetry: float) -> pd.DataFrame:

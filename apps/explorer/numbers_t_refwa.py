@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tcpdynamics.apps.explorer.t_refwa_gains import cell_grid, closed_form
+from tcpdynamics.apps.explorer.recorded import interval, published
+from tcpdynamics.apps.explorer.t_refwa_gains import cell_grid, closed_form, regions
 from tcpdynamics.models import RttCode, TRefwaGroups
 from tcpdynamics.solvers import boundary_curves, eigenvalues, stability_chart, trajectory
 
@@ -93,3 +94,26 @@ def facts(model: Any, rtt_low: float, rtt_high: float, group_flows: int) -> pd.D
         "errors within a cell": f"{100 * low:.3g} to {100 * high:.3g}",
     }  # fmt: skip
     return pd.DataFrame(rows.items(), columns=["quantity", "value"])
+
+
+PROTOCOLS = {"reno": "Reno", "newreno": "NewReno", "westwood": "Westwood", "t_refwa": "T-REFWA"}
+
+
+def readings(phi: float, psi: float, delay: int) -> pd.DataFrame:
+    """Where each reading's closed form is stable, and the mark."""
+    names = "gain φ on spare bandwidth", "gain ψ on free buffer"
+    lines = {"the sliders": ([phi], [psi])} | {
+        name: ([*x, *x[::-1]], [*low, *high[::-1]]) for name, (x, low, high) in regions(delay).items()
+    }
+    return pd.concat([pd.DataFrame({"line": line, names[0]: x, names[1]: y}) for line, (x, y) in lines.items()])
+
+
+def table(link: str) -> pd.DataFrame:
+    """Table III of a link: fairness and utilisation of four protocols, printed and in packets."""
+    columns: dict[str, Any] = {"protocol": list(PROTOCOLS.values())}
+    for measure in ("fairness", "utilisation"):
+        names = [f"t_refwa.table3.{link.lower()}.{protocol}.{measure}" for protocol in PROTOCOLS]
+        columns[f"{measure}, the paper"] = [published(name) for name in names]
+        rows = zip(*map(interval, names), strict=True)
+        columns |= dict(zip((f"{measure}, packets{word}" for word in ("", ", low", ", high")), rows, strict=True))
+    return pd.DataFrame(columns)

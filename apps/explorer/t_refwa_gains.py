@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -26,13 +27,14 @@ READINGS: dict[str, type[Any]] = {
         TRefwaIntegratingSemiImplicit, TRefwaIntegratingDelayed,
     )
 }  # fmt: skip
+DELAYED = tuple(reading for reading, model in READINGS.items() if "delay" in model.__dataclass_fields__)
 #: Gains that the chart shows: both from 0 to this.
 TOP = 3.0
 #: Columns and rows in which the ends of the closed form are looked for.
 COLUMNS, ROWS = np.linspace(0.0, TOP, 241), np.linspace(0.0, TOP, 301)
 
 
-def closed_form(reading: str, **settings: int) -> NDArray[np.float64]:
+def closed_form(reading: str, columns: NDArray[np.float64] = COLUMNS, /, **settings: int) -> NDArray[np.float64]:
     """(3, n): gains phi, and the least and the largest psi at which the model's closed form is stable there."""
     import xarray as xr
 
@@ -40,9 +42,9 @@ def closed_form(reading: str, **settings: int) -> NDArray[np.float64]:
         answer = READINGS[reading](phi=phi, psi=psi, **settings).stability_margin()
         return np.asarray(answer.transpose(*dict.fromkeys((*phi.dims, *psi.dims))))
 
-    stable = margin(xr.DataArray(COLUMNS, dims="phi"), xr.DataArray(ROWS, dims="psi")) > 0
+    stable = margin(xr.DataArray(columns, dims="phi"), xr.DataArray(ROWS, dims="psi")) > 0
     kept = stable.any(axis=1)
-    phi, first = COLUMNS[kept], stable[kept].argmax(axis=1)
+    phi, first = columns[kept], stable[kept].argmax(axis=1)
     last = ROWS.size - 1 - stable[kept, ::-1].argmax(axis=1)
     ends = []
     for inner, outer in ((first, first - 1), (last, last + 1)):
@@ -61,3 +63,16 @@ def cell_grid(code: RttCode) -> NDArray[np.float64]:
     beyond = np.geomspace(high[-1] * 1.001, 3.0, 20)
     ends = np.concatenate([low * (1 + 1e-6), high * (1 - 1e-6), np.sqrt(low * high), beyond])
     return np.unique(ends[ends > low[0]])
+
+
+@lru_cache(maxsize=8)
+def regions(delay: int) -> dict[str, list[list[float]]]:
+    """Of each reading: gains phi, and between which psi its closed form is stable there, in steps of a twentieth."""
+    return {reading: _region(reading, delay if reading in DELAYED else None) for reading in READINGS}
+
+
+@lru_cache(maxsize=64)
+def _region(reading: str, delay: int | None) -> list[list[float]]:
+    settings = {} if delay is None else {"delay": delay}
+    rows: list[list[float]] = closed_form(reading, COLUMNS[::4], **settings).round(6).tolist()
+    return rows

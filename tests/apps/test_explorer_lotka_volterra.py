@@ -244,7 +244,7 @@ def test_the_boundary_of_unequal_links_is_that_of_the_models_at_any_rate(reading
 
 def test_a_click_in_the_chart_moves_the_sliders(tab: Page, server: str) -> None:
     opened(tab, f"{server}/lotka-volterra?reading=stale&flows=5")
-    tab.locator(".figure").nth(2).locator("svg").click()
+    tab.locator(".figure").nth(2).locator("> .picture > svg").click()
     tab.wait_for_function("() => location.search.includes('gamma=')")
     assert 0.3 < float(tab.locator("#control-gamma").input_value()) < 0.7
     assert tab.locator("#control-delay").is_hidden()

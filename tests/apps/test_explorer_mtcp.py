@@ -30,9 +30,12 @@ def test_curves_in_the_page_are_the_librarys(tab: Page, files: Path) -> None:
     page, words = pages()["mtcp"], {"routes": 3.0, "loss": 0.03, "alpha": 0.7}
     opened(tab, (files / "mtcp.html").as_uri() + "#" + "&".join(f"{k}={v}" for k, v in words.items()))
     expected = page.dataset(page.start() | words)
-    shown = np.array([[float(x) for x in row[1:]] for row in numbers(tab, 0)[1:]]).T
+    rows = numbers(tab, 0)
+    shown = np.array([[float(x) for x in row[1:4]] for row in rows[1:]]).T
     names = ("immediate", "duplicated", "reno")
-    np.testing.assert_allclose(shown, np.array([expected[name].values for name in names]), rtol=1e-4)
+    np.testing.assert_allclose(shown, 8e-3 * np.array([expected[name].values for name in names]), rtol=1e-4)
+    printed = {float(row[0]): row[4:] for row in rows[1:] if row[4] != "null"}
+    assert printed[0.13] == ["1.22", "1.39", "0.75"] and len(printed) == 4
 
 
 def test_estimates_in_the_page_are_the_mean_of_the_iteration(tab: Page, files: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,9 @@ from tcpdynamics.solvers import trajectory
 from .. import numbers_lotka_volterra as numbers
 from ..lotka_volterra_motion import BOUNDED as BOUNDED
 from ..lotka_volterra_motion import DELAYED as DELAYED
-from ..lotka_volterra_motion import LINKED as LINKED
-from ..lotka_volterra_motion import READINGS as READINGS
 from ..lotka_volterra_motion import (
+    FIRST,
+    LAST,
     TIMES,
     across_of,
     alone_model,
@@ -28,8 +29,11 @@ from ..lotka_volterra_motion import (
     problem_of,
     sent_program,
 )
+from ..lotka_volterra_motion import LINKED as LINKED
+from ..lotka_volterra_motion import READINGS as READINGS
 from ..lotka_volterra_motion import exact_boundary as exact_boundary
-from ..page import Choice, Control, Figure, Page, Printed, Values, control
+from ..page import Choice, Control, Figure, Page, Preset, Printed, Values, control
+from ..recorded import interval, over_readings, published
 from ..shown import code_of, shown
 
 #: What each reading measures, and when.
@@ -87,6 +91,26 @@ def _ends(values: Values) -> str:
     return code_of(numbers.ends, {"kind": _kind(values), "fields": fields, "capacities": capacities_of(values)})
 
 
+def _begin(values: Values) -> tuple[float, float]:
+    return values["begin_1"], values["begin_n"]
+
+
+@cache
+def recorded() -> dict[str, Any]:
+    """Packets and published values of the pictures of sums and shares."""
+    text = numbers.LINKS[2:5]
+    return {
+        "counts": numbers.COUNTS, "links": numbers.LINKS, "text": text,
+        **{
+            others: [over_readings(f"logistic.sec32.packets.bound.{n}", others=others, buffer="2 RTT")
+                     for n in numbers.COUNTS]
+            for others in ("windows", "throughput")
+        },
+        "shares": [interval(f"logistic.fig8.share.{link}") for link in numbers.LINKS],
+        "said": [published(f"logistic.fig8.text.{link}") for link in text],
+    }  # fmt: skip
+
+
 def command(values: Values) -> str:
     """The command that judges the same point."""
     options = " ".join(f"--{k} {v!r}" for k, v in fields_of(values).items())
@@ -115,18 +139,28 @@ PAGE = Page(
         Control("joins", "t_n", "RTT", "when the last flow joins", 0, 200, 0, 1),
         Control("leaves", "t_1", "RTT", "when the first flow leaves (400 = never)", 1, 400, 400, 1),
         Control("end", "t", "RTT", "time shown", 10, 400, 60, 1),
+        Control("begin_1", "N_1(0)", "1", "start of the first flow, over its access link", 0.01, 1.5, FIRST, 0.01),
+        Control("begin_n", "N_n(0)", "1", "start of the last flow, over the first access link", 0.01, 1.5, LAST, 0.01),
     ),
+    main=("epsilon", "gamma", "delay", "reading"),
+    presets=(
+        Preset("Fig. 2 of the paper: a second flow joins", {"delay": 0.0, "joins": 10.0, "end": 100.0}),
+        Preset("measurements 0.81 round trips old: it swings", {"delay": 0.81, "end": 200.0}),
+        Preset("one update per round trip, gain 2.6: chaos", {"reading": "map", "epsilon": 2.6}),
+        Preset("access links of 10 and 20 Mbit/s, eq. (9)", {"reading": "throughput", "ratio": 2.0, "link": 200.0}),
+    ),
+    facts=lambda whole: {"recorded": recorded()},
     figures=(
         Figure(
             "rates", "Rates of the flows", "Curves: the rate of each flow against time, and of a flow alone",
             code=shown(numbers.rates, "joins", "leaves", "end", kind=_kind, fields=fields_of, capacities=capacities_of,
-                       alone=alone_model, whole=_whole),
+                       alone=alone_model, begin=_begin, whole=_whole),
         ),
         Figure(
             "plane", "Two of the flows", "A plane of the first and the last flow's rates: the motion, where each "
-            "is constant, and the points of rest", "plane",
+            "is constant, and the points of rest; click or drag to move the start", "plane",
             shown(numbers.plane, "joins", "leaves", "end", kind=_kind, fields=fields_of, capacities=capacities_of,
-                  whole=_whole, point=lambda v: {k: v[k] for k in (*_POINT, "epsilon")}),
+                  begin=_begin, whole=_whole, point=lambda v: {k: v[k] for k in (*_POINT, "epsilon")}),
         ),
         Figure(
             "chart", "Where they settle", "A plane of the gain and of delay or weight: the boundary of stability, and "
@@ -136,6 +170,16 @@ PAGE = Page(
             "ends", "Where the sum of the rates ends up", "Points: the sum of the rates after a long time, its least "
             "and its largest value where time is continuous, against the gain",
             code=_ends,
+        ),
+        Figure(
+            "sums", "What all flows send at rest", "Curves: the sum of the rates over the link against the number of "
+            "flows, for two meanings of what is left of it; points: packets, with bars over all simulated settings",
+            code=shown(numbers.sums, "gamma"),
+        ),
+        Figure(
+            "shares", "What the slower access link gets", "Curves: the part of the first of two flows, behind 10 and "
+            "20 Mbit/s, against the rate of the link; points: packets with 95 % intervals, and the paper's text",
+            code=shown(numbers.shares, point=lambda v: {k: v[k] for k in (*_POINT, "epsilon")}),
         ),
     ),
     printed=(
@@ -151,11 +195,12 @@ PAGE = Page(
         "A flow grows by a share epsilon of itself each round trip, less what it measures: its own rate, and gamma "
         "times the others'. n flows alike rest at a sum of n K/(1 + (n - 1) gamma), which is more than K where gamma "
         "is below 1: each leaves room for a part of the others only. The surplus waits in the queue or is lost. The "
-        "flows begin at rates from 2 % to 30 % of the first one's access link; a flow alone "
+        "flows begin at equal steps between both starts; a flow alone "
         "is the logistic equation on the first access link.",
         "Shaded: the point of rest is stable by the closed form, for flows alike. Click or drag in the chart, and "
         "the motion follows. With unequal access links the smaller flow can die out.",
         "Where the sum ends up: 64 round trips after 1000 of the map, or the least and the largest value within 60 "
-        "round trips after 240 of the equation, from the same start; for a gain below 1, those before over the gain.",
+        "round trips after 240 of the equation, from starts of 2 % to 30 %; for a gain below 1, those before over the "
+        "gain.",
     ),
 )  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -15,11 +15,12 @@ from tcpdynamics.solvers.programs.straightline import Builder, Program
 from tcpdynamics.solvers.trajectories.maps import first_order
 
 from .. import numbers_t_refwa as numbers
-from ..page import Choice, Control, Figure, Page, Printed, Values, control, program_of
+from ..page import Choice, Control, Figure, Page, Preset, Printed, Values, control, program_of
+from ..recorded import interval
 from ..shown import shown
-from ..t_refwa_gains import READINGS, TOP, cell_grid, closed_form
+from ..t_refwa_gains import DELAYED, READINGS, TOP, cell_grid, closed_form, regions
 
-DELAYED = tuple(reading for reading, model in READINGS.items() if "delay" in model.__dataclass_fields__)
+LINKS = ("OC3", "T3", "OC12", "OC48")
 INPUTS = ("phi", "psi", "bdp", "buffer")
 #: Groups of as many flows, at equal distances of round-trip time.
 GROUPS = 8
@@ -65,6 +66,12 @@ def _recursion(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]
     settings = _settings(values)
     about = {"rows": list(rows), "states": list(states), **_boundaries(values["reading"], settings.get("delay"))}
     return program_of(rows), (*states, *INPUTS), about
+
+
+def _regions(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
+    """Where each reading settles; the program gives the mark back."""
+    b = Builder()
+    return b.build([b.input("phi"), b.input("psi")]), ("phi", "psi"), {"regions": regions(int(values["delay"]))}
 
 
 def _tangent(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
@@ -129,6 +136,16 @@ def _commands(values: Values) -> int:
     return int(values["commands"])
 
 
+def _delay(values: Values) -> int:
+    return int(values["delay"])
+
+
+@cache
+def recorded() -> dict[str, Any]:
+    """Table III by link: of each protocol printed and simulated values."""
+    return {link: numbers.table(link).to_dict("list") for link in LINKS}
+
+
 def command(values: Values) -> str:
     """The command that judges the same point."""
     options = " ".join(f"--{k} {v!r}" for k, v in _fields(values).items())
@@ -150,7 +167,16 @@ PAGE = Page(
         Control("rtt_low", "RTT_1", "s", f"round-trip time of the first of {GROUPS} groups", 0.002, 0.05, 0.02, 0.001),
         Control("rtt_high", f"RTT_{GROUPS}", "s", "round-trip time of the last group", 0.06, 3.0, 0.3, 0.01),
         Control("group_flows", "n_j", "1", "flows of each group", 1, 50, 4, 1),
+        Choice("line", "", "link of Table III", LINKS),
     ),
+    main=("reading", "phi", "psi", "delay"),
+    presets=(
+        Preset("the paper's gains, the queue of now", {"phi": 1.5, "psi": 0.5}),
+        Preset("the paper's gains, the queue one interval old", {"reading": "delayed"}),
+        Preset("gains that settle in most readings: 0.5 and 0.25", {"phi": 0.5, "psi": 0.25}),
+        Preset("round trips beyond the code's last cell", {"rtt_high": 3.0}),
+    ),
+    facts=lambda whole: {"table": recorded(), "moves": interval("t_refwa.sec3.settles.t3")},
     figures=(
         Figure(
             "chart", "Gains at which it settles", "A plane of the two gains: where the closed form is stable, the "
@@ -179,11 +205,21 @@ PAGE = Page(
             "facts", "At rest", "Numbers: the largest multiplier, the window, Jain's index",
             "facts", shown(numbers.facts, *_GROUPS, model=_model, group_flows=_group_flows), command,
         ),
+        Figure(
+            "readings", "Gains at which it settles, by interpretation", "Planes of the two gains, one for each reading,"
+            " where the closed form is stable, and a mark at the sliders; click or drag to move all marks",
+            "charts", shown(numbers.readings, "phi", "psi", delay=_delay),
+        ),
+        Figure(
+            "table", "Table III", "Points: fairness and utilisation of four protocols on a link, as printed, and in "
+            "packets with 95 % intervals", code=shown(numbers.table, link=lambda values: values["line"]),
+        ),
     ),
     printed=(
         Printed("recursion", ("reading", "delay"), _recursion),
         Printed("tangent", ("reading", "delay"), _tangent),
         Printed("groups", (), _groups),
+        Printed("regions", ("delay",), _regions),
     ),
     dataset=dataset,
     notes=(

@@ -12,7 +12,7 @@ from tcpdynamics.solvers import trajectory
 from tcpdynamics.solvers.programs.straightline import Program
 
 from .. import numbers_two_bottlenecks as numbers
-from ..page import Choice, Control, Figure, Page, Printed, Values, control, program_of
+from ..page import Choice, Control, Figure, Page, Preset, Printed, Values, control, program_of
 from ..shown import shown
 
 READINGS: dict[str, type[Any]] = {"commanded": TRefwaTwoLinksCommanded, "measured": TRefwaTwoLinksMeasured}
@@ -82,6 +82,12 @@ PAGE = Page(
         control(TRefwaTwoLinksCommanded, "weight_2", 0.5, 20, 4, 0.5),
         control(TRefwaTwoLinksCommanded, "weight_3", 0.5, 20, 6, 0.5),
         Control("commands", "n", "interval", "commands shown", 10, 200, 30, 1),
+    ),
+    main=("reading", "phi", "psi", "buffer_1"),
+    presets=(
+        Preset("the paper's flows: 5, 4 and 6", {}),
+        Preset("the same, with the measured window", {"reading": "measured"}),
+        Preset("buffers of a bandwidth-delay product", {"buffer_1": 100.0, "buffer_3": 100.0}),
     ),
     figures=(
         Figure(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,8 @@ from tcpdynamics.models import MtcpThroughput, OneWayTimes
 from tcpdynamics.solvers.programs.straightline import Program
 
 from .. import numbers_mtcp as numbers
-from ..page import Control, Figure, Page, Printed, Values, control, program_of
+from ..page import Control, Figure, Page, Preset, Printed, Values, control, program_of
+from ..recorded import over_readings, published
 from ..shown import shown
 
 #: Loss rates, and acknowledgements, of the pictures.
@@ -77,6 +79,18 @@ def _forms(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
     return program_of(rows), _INPUTS, about
 
 
+@cache
+def recorded() -> dict[str, Any]:
+    """Table 4 as printed, and in packets over all readings."""
+    schemes = ("reno", "immediate", "duplicated", "duplicated_delayed")
+    names = {scheme: [f"mtcp.table4.{scheme}.{100 * q:.0f}" for q in numbers.LOSSES] for scheme in schemes}
+    return {
+        "losses": numbers.LOSSES, "packet": numbers.PACKET, "ways": numbers.WAYS,
+        "printed": {scheme: [published(name) for name in each] for scheme, each in names.items()},
+        "packets": {scheme: [over_readings(name) for name in each] for scheme, each in names.items()},
+    }  # fmt: skip
+
+
 def dataset(values: Values) -> Any:
     """The closed forms against the loss of acknowledgements, and the factors of the estimates."""
     import xarray as xr
@@ -107,11 +121,18 @@ PAGE = Page(
         control(OneWayTimes, "true_back", -0.1, 0.1, -0.01, 0.001),
         Control("asymmetry", "a", "s", "true mean time there less that back", -0.2, 0.2, 0.02, 0.001),
     ),
+    main=("ack_loss", "routes", "loss", "asymmetry"),
+    presets=(
+        Preset("Table 4 of the paper, 13 % of the acknowledgements lost", {"ack_loss": 0.13}),
+        Preset("routes that differ only there against back", {"true_there": 0.0, "true_back": 0.0, "asymmetry": 0.08}),
+        Preset("four routes", {"routes": 4.0}),
+    ),
+    facts=lambda whole: {"recorded": recorded()},
     figures=(
         Figure(
             "throughput", "Throughput of all routes",
-            "Curves: packets sent per second by M/TCP, by scheme, and by Reno over one route, against the loss of "
-            "acknowledgements",
+            "Curves: throughput of M/TCP, by scheme, and of Reno over one route, against the loss of acknowledgements; "
+            "points: Table 4 of the paper",
             code=shown(numbers.throughput, *_LAW, routes=_routes),
             command=lambda values: f"{_words(values)} --ack-loss 0:0.5:101",
         ),
@@ -147,6 +168,18 @@ PAGE = Page(
             "facts", "What the estimates know", "Numbers: factors, acknowledgements needed, the constant that stays",
             "facts", shown(numbers.facts, "alpha", "asymmetry", routes=_routes, round_trip=_round_trip),
             lambda v: f"tcpdynamics evaluate one-way-times --alpha {v['alpha']!r} --routes {_routes(v)}",
+        ),
+        Figure(
+            "table4", "Table 4, at the printed loss next to the slider's",
+            "Points: throughput of four schemes as printed, by the model, and in packets; bars over all settings that "
+            "the paper leaves open",
+            code=shown(numbers.table4, *_LAW, "ack_loss", routes=_routes),
+        ),
+        Figure(
+            "clocks", "One-way times, and the round trips that they make",
+            "Bars: times of two routes there and back and the four round trips, true and as the estimates end",
+            code=shown(numbers.clocks, "asymmetry", round_trip=_round_trip, there=lambda values: values["true_there"],
+                       back=lambda values: values["true_back"]),
         ),
     ),
     printed=(Printed("forms", ("routes",), _forms),),

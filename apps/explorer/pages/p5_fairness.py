@@ -13,7 +13,7 @@ from tcpdynamics.models import fairness
 from tcpdynamics.solvers.programs.straightline import Builder, Program
 
 from .. import numbers_fairness as numbers
-from ..page import Control, Figure, Page, Printed, Values
+from ..page import Control, Figure, Page, Preset, Printed, Values
 from ..shown import shown
 
 MOST = 8
@@ -107,6 +107,14 @@ PAGE = Page(
                 shown_from=("flows", float(i + 1)))
             for i, x in enumerate(FRESH)
         ),
+    ),
+    main=("flows", "x1", "x2", "x3"),
+    presets=(
+        Preset("equal shares", {f"x{i + 1}": 4.0 for i in range(MOST)}),
+        Preset("one flow has nearly all", {"x1": 10.0, "x2": 0.1, "x3": 0.1, "x4": 0.1}),
+        Preset("half of eight flows get nothing", {
+            "flows": 8.0, **{f"x{i + 1}": 5.0 if i < 4 else 0.0 for i in range(MOST)}
+        }),
     ),
     figures=(
         Figure(

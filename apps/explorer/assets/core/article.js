@@ -36,13 +36,16 @@ const chip = (spec, one) =>
 /** A slider within a sentence, its value in bold before it. */
 const inSentence = (c, control, values) => {
   const value = element("output", { for: control.input.id });
-  const unit = c.unit && c.unit !== "1" ? ` ${c.unit}` : "";
+  const unit = () => {
+    if (!c.unit || c.unit === "1") return "";
+    return ` ${c.unit}${/^(interval|packet)$/.test(c.unit) && values[c.name] !== 1 ? "s" : ""}`;
+  };
   const put = () => {
     value.textContent = c.choices
       ? ""
       : c.unit === "1" && c.high <= 1
         ? percent(values[c.name])
-        : `${shown(values[c.name])}${unit}`;
+        : `${shown(values[c.name])}${unit()}`;
   };
   control.input.setAttribute("aria-label", c.meaning);
   return { node: element("span", { class: "in-sentence" }, value, " ", control.input), put };
@@ -85,7 +88,7 @@ const guessing = (guess, number, reveal) => {
     type: "range",
     min: low,
     max: high,
-    step: (high - low) / 100,
+    step: guess.step,
     value: (low + high) / 2,
     "aria-label": question,
   });
@@ -125,7 +128,7 @@ export const article = (root, spec) => {
     { facts } = spec,
     steps = facts.steps;
   const said = element("p", { class: "complaint", role: "status" });
-  const seen = element("div", { class: "article-figure" }),
+  const holder = element("div", { class: "article-figure" }),
     head = element("h2", {}),
     reading = element("p", { class: "reading", role: "status" });
   const save = element("a", {}, "Move everything");
@@ -136,28 +139,17 @@ export const article = (root, spec) => {
   const answered = steps.map((step) => !step.guess),
     made = [];
 
-  const write = (k, now) => {
+  /** Put numbers into a step's sentences. */
+  const fill = (k, now) => {
     made[k].now = { ...facts.counts, ...now };
     for (const { node, name, format } of made[k].numbers) node.textContent = format(made[k].now[name]);
   };
-  /** Write the numbers of a step that is not shown yet. */
-  const peek = (k) => {
-    const { own, values } = made[k],
-      still = {
-        signal,
-        say: () => {},
-        set: () => {},
-        spoken: ({ numbers: now = {} }) => k === current || write(k, now),
-      };
-    if (made[k].numbers.length) stage(element("div"), own, values, {}, still).draw();
-  };
-
   const show = (k) => {
     if (k === current) return;
     current = k;
     running.abort();
     running = new AbortController();
-    const { own, values, puts, step, controls } = made[k],
+    const { own, values, step, controls, puts } = made[k],
       f = own.figures.find((one) => one.name === step.figure);
     sections.forEach((node, i) => node.toggleAttribute("data-current", i === k));
     links.forEach((node, i) =>
@@ -168,8 +160,8 @@ export const article = (root, spec) => {
       address = () => pageAddress(spec, step.page || facts.page, linkOf(own, values).split(/[?#]/)[1]);
     head.textContent = f.title;
     save.href = address();
-    seen.replaceChildren(head, box, reading, element("p", { class: "note" }, save));
-    const hide = () => seen.classList.toggle("hidden-answer", !answered[k]);
+    holder.replaceChildren(head, box, reading, element("p", { class: "note" }, save));
+    const hide = () => holder.classList.toggle("hidden-answer", !answered[k]);
     hide();
     scene = stage(
       root,
@@ -181,6 +173,7 @@ export const article = (root, spec) => {
         say: (words) => {
           said.textContent = words;
         },
+        /** What is picked in the picture moves the step's sliders. */
         set: (picked) => {
           for (const [name, x] of Object.entries(picked)) {
             const c = own.controls.find((one) => one.name === name);
@@ -189,9 +182,9 @@ export const article = (root, spec) => {
           }
           scene.draw();
         },
-        spoken: ({ says = "", seen: ofFigure = {}, numbers: now = {} }) => {
-          reading.replaceChildren(...maths(ofFigure[f.name] || says));
-          write(k, now);
+        spoken: ({ says = "", about = {}, numbers: now = {} }) => {
+          reading.replaceChildren(...maths(about[f.name] ?? says));
+          fill(k, now);
           puts.forEach((put) => put());
           hide();
           save.href = address();
@@ -241,7 +234,7 @@ export const article = (root, spec) => {
     const reveal = () => {
       answered[k] = true;
       after.hidden = false;
-      seen.classList.remove("hidden-answer");
+      holder.classList.remove("hidden-answer");
     };
     const guess = step.guess ? [guessing(step.guess, () => made[k].now[step.guess.number], reveal)] : [];
     return element(
@@ -276,18 +269,28 @@ export const article = (root, spec) => {
       element(
         "div",
         { class: "article-side" },
-        seen,
+        holder,
         element("nav", { class: "steps", "aria-label": "Steps" }, ...links),
       ),
       element("div", { class: "article-text" }, ...sections),
     ),
   );
 
-  /** The step that an address names, or the one that is nearest to a third of the window. */
+  const side = /** @type {HTMLElement} */ (root.querySelector(".article-side"));
+  /** How much of the window the picture covers: all of its height on a narrow screen. */
+  const covered = () => (innerWidth < 900 ? side.offsetHeight : 0);
+  let led = false; // an address brought the window here: its step is shown until somebody scrolls
+  const reach = () => {
+    root.style.setProperty("--side", `${covered()}px`);
+    sections[current].scrollIntoView();
+  };
+  /** The step that an address names, or the one that is nearest to a third of what is free. */
   const named = () => Number((/step=(\d+)/.exec(location.hash) || [])[1]) - 1;
   const place = () => {
-    const line = innerHeight * (innerWidth < 900 ? 0.6 : 0.35);
-    const k = sections.findLastIndex((node) => node.getBoundingClientRect().top <= line);
+    if (led) return;
+    const last = scrollY > 0 && scrollY + innerHeight >= document.documentElement.scrollHeight - 2;
+    const line = covered() + 0.35 * (innerHeight - covered());
+    const k = last ? steps.length - 1 : sections.findLastIndex((node) => node.getBoundingClientRect().top <= line);
     show(Math.max(0, k));
   };
   const jump = () => {
@@ -296,9 +299,17 @@ export const article = (root, spec) => {
       place();
       return;
     }
-    sections[k].scrollIntoView();
+    led = true;
     show(k);
+    reach();
   };
+  // a picture that arrives late moves the text below it
+  const sized = new ResizeObserver(() => (led ? reach() : root.style.setProperty("--side", `${covered()}px`)));
+  sized.observe(side);
+  signal.addEventListener("abort", () => sized.disconnect());
+  for (const kind of ["wheel", "touchmove", "keydown", "pointerdown"]) {
+    addEventListener(kind, () => (led = false), { signal, passive: true });
+  }
   addEventListener("hashchange", jump, { signal });
   addEventListener("scroll", () => place(), { signal, passive: true });
   addEventListener(
@@ -310,8 +321,21 @@ export const article = (root, spec) => {
     },
     { signal },
   );
-  signal.addEventListener("abort", () => running.abort());
+  /** Steps that come into sight have their numbers before their picture is drawn. */
+  const ahead = new IntersectionObserver((entries) => {
+    for (const { target, isIntersecting } of entries) {
+      const k = sections.indexOf(target);
+      if (!isIntersecting || k === current) continue;
+      ahead.unobserve(target);
+      const spoken = ({ numbers = {} }) => k !== current && fill(k, numbers);
+      stage(element("div"), made[k].own, made[k].values, {}, { signal, say: () => {}, set: () => {}, spoken }).draw();
+    }
+  });
+  signal.addEventListener("abort", () => {
+    running.abort();
+    ahead.disconnect();
+  });
   jump();
-  setTimeout(() => signal.aborted || steps.forEach((step, k) => k === current || peek(k)));
+  sections.forEach((node) => ahead.observe(node));
   return drawnOnce;
 };

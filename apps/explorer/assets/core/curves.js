@@ -29,7 +29,7 @@ const powers = (log, faint) => {
 /** How a series is drawn: its colour, and a dash of its own where several lines could be taken for one another. */
 const strokeOf = (data, i) => {
   const s = data.series[i],
-    colour = COLOURS[i % COLOURS.length],
+    colour = COLOURS[(s.hue ?? i) % COLOURS.length],
     lines = data.series.filter((one) => !one.kind);
   const dash = s.dash || (lines.length > 1 && !s.kind ? DASHES[lines.indexOf(s) % DASHES.length] : []);
   return { colour: s.pale ? `${colour}60` : colour, dash, width: s.width || (i === 0 ? 2.5 : 2) };
@@ -137,7 +137,7 @@ export class Curves {
         width: this.box.clientWidth || 520,
         height: this.height,
         legend: { show: false },
-        padding: [10, inPlace ? Math.min(150, 12 + 7 * words) : 12, 0, 0],
+        padding: [10, inPlace ? Math.min(180, 28 + 6.5 * words) : 12, 0, 0],
         scales: {
           x: { time: false, distr: data.xLog ? 3 : 1, range: range("xRange") },
           y: { distr: data.log ? 3 : 1, range: range("range") },
@@ -172,7 +172,7 @@ export class Curves {
     const { data } = this,
       axis = { ...this.axis(data.xTitle), ...powers(data.xLog, style("--line")) };
     if (!data.xRange) return axis;
-    if (bars) Object.assign(axis, { incrs: [1, 2, 5, 10, 20, 50, 100] });
+    if (bars || data.labels) Object.assign(axis, { incrs: [1, 2, 5, 10, 20, 50, 100] });
     if (!data.labels) return axis;
     const narrow = (this.box.clientWidth - 80) / data.labels.length < 82; // words below bars would touch
     return {
@@ -256,7 +256,7 @@ export class Curves {
       ctx.stroke();
       ctx.setLineDash([]);
       ctx.fillStyle = style("--ink");
-      ctx.fillText(series[i].name, left + 18 * ratio, y, bbox.left + bbox.width + 150 * ratio - left);
+      ctx.fillText(series[i].name, left + 18 * ratio, y, bbox.left + bbox.width + 160 * ratio - left);
     }
   }
 

@@ -157,9 +157,7 @@ function areaOf(one, px, py, x, y, panel, dark) {
     shape === "hv" ? "vh" : shape,
   ).replace("M", "L");
   const clear = one.fillcolor ? "" : ' fill-opacity="0.22"';
-  return all.length < 3
-    ? ""
-    : `<path d="${line}${rest}Z" fill="${paint(one.fillcolor || one.colour, dark)}"${clear}/>`;
+  return all.length < 3 ? "" : `<path d="${line}${rest}Z" fill="${paint(one.fillcolor || one.colour, dark)}"${clear}/>`;
 }
 
 /**
@@ -261,9 +259,7 @@ export function heat(one, x, y, sheet) {
     words = [];
   const ends = (scale, values) =>
     values.every((value) => typeof value === "number")
-      ? edges(scale.log ? values.map(Math.log10) : values).map((value) =>
-          pixel(scale, scale.log ? 10 ** value : value),
-        )
+      ? edges(scale.log ? values.map(Math.log10) : values).map((value) => pixel(scale, scale.log ? 10 ** value : value))
       : Array.from(
           { length: values.length + 1 },
           (_, i) => scale.from + ((i - 0.5 - scale.low) / (scale.high - scale.low)) * (scale.to - scale.from),
@@ -294,8 +290,7 @@ export function heat(one, x, y, sheet) {
         const size = Math.max(8, Math.min(12, (Math.abs(xe[i + 1] - xe[i]) - 4) / (wide(text) / 12 || 1)));
         words.push(letters(px, py + 4, text, { anchor: "middle", size, fill: readable(inks[i], look, dark) }));
       }
-      if (tell)
-        spot(px, py, spots, `${said(across[i])}, ${said(up[j])}: ${text ? plain(text) : said(value)}`, inks[i]);
+      if (tell) spot(px, py, spots, `${said(across[i])}, ${said(up[j])}: ${text ? plain(text) : said(value)}`, inks[i]);
     });
   });
   return `<g shape-rendering="crispEdges">${parts.join("")}</g>${words.join("")}`;

@@ -41,18 +41,7 @@ export function drawing(figure, { width = 720, height, dark = false, title } = {
     scales = scalesOf(traces, layout);
   const top = heading ? linesOf(heading, width - 16, 14) : [];
   const entries = entriesOf(traces);
-  const frame = {
-    width,
-    height,
-    layout,
-    panels,
-    scales,
-    top,
-    look,
-    dark,
-    entries,
-    labels: /** @type {any[]} */ ([]),
-  };
+  const frame = { width, height, layout, panels, scales, top, look, dark, entries, labels: /** @type {any[]} */ ([]) };
   const first = width >= 480 && directly(entries, panels) ? placed(frame, entries) : null;
   const labels = first ? endLabels(entries, first.grid, scales, first.grid.panels[0]) : null;
   const { grid, legend } = labels && first ? first : placed(frame, []);

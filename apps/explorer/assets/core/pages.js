@@ -12,8 +12,8 @@ const drawings = {};
 /**
  * A page's own script says what is computed:
  *   page(slug, { draw(values, functions, figures, set, spec, moving, redraw) {...}, panels(spec, values) {...} })
- * `draw` returns { says, numbers, seen }: a sentence of what is seen, the numbers that an article names, and by figure the
- * sentence that an article has below it instead. With
+ * `draw` returns { says, about, numbers }: a sentence of what is seen, others for single pictures (by name), and the
+ * numbers that an article names. With
  * `draws: "twice"` it is drawn while a slider moves (`moving`), and again when it rests. `panels`, if there, gives what
  * stands below the pictures. A page that has a shape of its own fills it alone: page(slug, { mount(root, spec, signal) })
  */

@@ -224,9 +224,7 @@ export function tableOf(one, width, look, heading) {
     body = heading ? letters(8, 20, heading, { size: 14, bold: true }) : "";
   const rows = [heads, ...(one.cells.values[0] || []).map((_, i) => one.cells.values.map((column) => column[i]))];
   rows.forEach((row, k) => {
-    const cells = row.map((value, i) =>
-      linesOf(typeof value === "number" ? numberText(value) : value, wides[i] - 10),
-    );
+    const cells = row.map((value, i) => linesOf(typeof value === "number" ? numberText(value) : value, wides[i] - 10));
     const high = Math.max(...cells.map((lines) => lines.length)) * LINE + 8;
     body += cells.map((lines, i) => letters(starts[i], y + 15, lines, { bold: k === 0 })).join("");
     y += high;

@@ -53,8 +53,7 @@ function gridOf(frame, right, head, inner) {
   const given = 1 + Math.max(...frame.panels.map((one) => one.col));
   // Words along an axis need more room than numbers do.
   const worded = frame.panels.some(
-    (one) =>
-      (scales.get(one.y).words && one.ya.showticklabels !== false) || (scales.get(one.x).words || []).length > 3,
+    (one) => (scales.get(one.y).words && one.ya.showticklabels !== false) || (scales.get(one.x).words || []).length > 3,
   );
   const cols = Math.max(1, Math.min(given, Math.floor(width / (many >= 4 && !(worded && width < 600) ? 168 : 250))));
   const flows = cols < given;

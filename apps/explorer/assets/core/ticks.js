@@ -11,8 +11,7 @@ const RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹",
   MINUS = "\u2212";
 
 /** @param {number} k a power of ten, as people write it */
-const power = (k) =>
-  `10${k < 0 ? "⁻" : ""}${[...String(Math.abs(k))].map((digit) => RAISED[Number(digit)]).join("")}`;
+const power = (k) => `10${k < 0 ? "⁻" : ""}${[...String(Math.abs(k))].map((digit) => RAISED[Number(digit)]).join("")}`;
 
 /**
  * A number with a minus sign and thousands apart; very large and very small ones as powers of ten.
@@ -29,9 +28,7 @@ export function numberText(value, digits) {
       lead = Number((size / 10 ** k).toPrecision(3));
     return sign + (lead === 1 ? "" : `${lead}\u202f×\u202f`) + power(k);
   }
-  const [whole, part] = (digits === undefined ? String(Number(size.toPrecision(6))) : size.toFixed(digits)).split(
-    ".",
-  );
+  const [whole, part] = (digits === undefined ? String(Number(size.toPrecision(6))) : size.toFixed(digits)).split(".");
   const apart = whole.length > 4 ? whole.replace(/\B(?=(\d{3})+$)/g, THIN) : whole;
   return (Number(`${whole}.${part || 0}`) === 0 ? "" : sign) + apart + (part ? `.${part}` : "");
 }
@@ -104,8 +101,7 @@ function decades(low, high, most, axis) {
     span = to - from;
   const every = (leads, step = 1) => {
     const found = [];
-    for (let k = Math.floor(from / step) * step; k <= to; k += step)
-      found.push(...leads.map((x) => k + Math.log10(x)));
+    for (let k = Math.floor(from / step) * step; k <= to; k += step) found.push(...leads.map((x) => k + Math.log10(x)));
     return found.filter((at) => at >= from && at <= to);
   };
   if (axis.dtick === 1 || span > 3) return every([1], Math.max(1, Math.ceil(span / Math.max(2, most))));
@@ -124,9 +120,7 @@ function decades(low, high, most, axis) {
 export function scaleOf(axis, values, on) {
   const isWord = (value) => typeof value === "string" && !Number.isFinite(Number(value));
   if (axis.type === "category" || (!axis.type && values.some(isWord))) {
-    const words = [
-      ...new Set((axis.categoryarray || []).concat(values.filter((value) => value !== null)).map(String)),
-    ];
+    const words = [...new Set((axis.categoryarray || []).concat(values.filter((value) => value !== null)).map(String))];
     const [low, high] = axis.range || [-0.5, words.length - 0.5];
     return turned({ log: false, words, low, high, from: 0, to: 1 }, axis);
   }

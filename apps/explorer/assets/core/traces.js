@@ -65,8 +65,7 @@ export function tracesOf(figure, layout) {
       flat: one.orientation === "h",
       xs: one.x || (one.y || []).map((_, k) => k),
       ys: one.y || (one.x || []).map((_, k) => k),
-      lines:
-        type === "scatter" && (!given.mode && type === "scatter" ? true : /lines/.test(mode)) && line.width !== 0,
+      lines: type === "scatter" && (!given.mode && type === "scatter" ? true : /lines/.test(mode)) && line.width !== 0,
       points: type === "scatter" && /markers/.test(mode),
       letters: /text/.test(mode),
       colour: solid.find((colour) => typeof colour === "string") || ways[i % ways.length],

@@ -141,7 +141,7 @@ page("leap", {
     const [plain, leap] = both("duplicates");
     const says = `Of 100 segments ${brief(plain)} arrive twice without LEAP and ${brief(leap)} with it; ${percent(of("ack_share"))} of the timeouts are caused by lost acknowledgements alone.`;
     const last = printed(values.variant).at(-1);
-    const seen = {
+    const about = {
       causes: `Lost acknowledgements alone cause ${percent(of("ack_share"))} of the timeouts; where nothing came back, ${percent(of("suspicion_right"))}.`,
       duplicates: `Of 100 segments ${brief(plain)} arrive twice without LEAP and ${brief(leap)} with it.`,
       finished: `At ${brief(values.density)} transfers a second ${percent(share(values.density, two[0]))} finish without LEAP and ${percent(share(values.density, two[1]))} with it.`,
@@ -149,7 +149,7 @@ page("leap", {
     };
     return {
       says,
-      seen,
+      about,
       numbers: {
         plain,
         leap,

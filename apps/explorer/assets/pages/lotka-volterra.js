@@ -1,6 +1,6 @@
 import { element } from "../core/dom.js";
 import { trajectory } from "../core/motion.js";
-import { between, brief, shown, title } from "../core/numbers.js";
+import { between, brief, percent, shown, title } from "../core/numbers.js";
 import { page } from "../core/pages.js";
 import { ask } from "../core/server.js";
 
@@ -15,7 +15,7 @@ const ids = {},
   ends = { key: "", data: null, timer: 0, turn: 0 };
 
 /** The flows' equations at values: slope(t, state, past, out), start, and what is printed beside them. */
-const equations = (values, functions) => {
+const equations = (values, functions, begin = [values.begin_1, values.begin_n]) => {
   const { run, shares, inputs, delayed, map, lag } = functions.flows,
     n = shares.length;
   const names = inputs.slice(n + delayed + 1),
@@ -28,13 +28,14 @@ const equations = (values, functions) => {
     y.set(numbers, n + 1);
   };
   set({});
+  const apart = (begin[1] - begin[0]) / (n - 1); // as NumPy's linspace, bit by bit
   return {
     n,
     map,
     lag,
     delayed,
     set,
-    start: Float64Array.from(shares, (share) => share * values.capacity),
+    start: Float64Array.from(shares, (_, i) => (i < n - 1 ? i * apart + begin[0] : begin[1]) * values.capacity),
     slope: (t, state, past, to) => {
       x.set(state);
       if (delayed) x.set(past, n);
@@ -176,7 +177,7 @@ const boundary = (values, functions, across, places) => {
 /** Asks the server for the boundary by exact roots, a while after the last move; calls `show` when it is there.
  *  Not for flows alike: there the closed form is exact. */
 const askBoundary = (spec, values, across, show) => {
-  if (!spec.answers || values.ratio === 1 || !BOUNDED.includes(values.reading)) {
+  if (!spec.answers || !spec.served.length || values.ratio === 1 || !BOUNDED.includes(values.reading)) {
     Object.assign(exact, { key: "", curves: [] });
     clearTimeout(exact.timer);
     return;
@@ -276,6 +277,7 @@ const sumAfter = function (flows, capacity, slow) {
 const showEnds = (values, functions, figures) => {
   const names = ["reading", "flows", "gamma", "capacity", "ratio", "delay", "link"],
     figure = figures.ends;
+  if (!figure.box) return;
   const key = JSON.stringify(names.map((k) => values[k]));
   const show = (marker) =>
     figure.show({
@@ -303,7 +305,7 @@ const showEnds = (values, functions, figures) => {
   const gains = between(0.05, TOP, isMap ? STEPS.gains : SPAN.gains),
     x = [],
     y = [];
-  const flows = equations(own, functions);
+  const flows = equations(own, functions, [functions.flows.shares[0], functions.flows.shares.at(-1)]);
   let at = 0;
   const slice = () => {
     if (turn !== ends.turn) return;
@@ -337,6 +339,98 @@ const surplus = (values, sum) => {
         : NaN;
   if (!(sum > 1.0005 * link)) return "";
   return ` That is ${Number((100 * (sum / link - 1)).toPrecision(2))} % more than the ${brief(link)} packet/s of the link: with a weight γ below 1 each flow leaves room for a part of the others only, and the surplus waits in the queue or is lost.`;
+};
+
+/** The least delay at which the flows do not settle, as the margin has it. */
+const criticalDelay = (values, functions) => {
+  const out = new Float64Array(1);
+  const settles = (delay) => {
+    functions.margin.run([values.epsilon, values.gamma, delay], out);
+    return out[0] > 0;
+  };
+  return settles(20) ? NaN : halved(1e-6, 20, settles);
+};
+
+/** What all flows send over the link, and packets where they were simulated. */
+const showSums = (values, figures, { counts, windows, throughput }) => {
+  const { gamma } = values,
+    n = between(1, 20, 20),
+    there = Math.abs(gamma - 0.9) < 1e-9;
+  const by = { windows: (k) => k / (1 + (k - 1) * gamma), throughput: (k) => k * (1 - gamma) + gamma };
+  const column = (rows, i) => Array.from(n, (k) => (there && counts.includes(k) ? rows[counts.indexOf(k)][i] : null));
+  const packets = (name, rows) => ({
+    name: `packets, ${name}`,
+    kind: "points",
+    y: column(rows, 0),
+    low: column(rows, 1),
+    high: column(rows, 2),
+  });
+  figures.sums.show({
+    x: n,
+    xTitle: "flows",
+    yTitle: "sum of the rates over the link",
+    marker: values.flows,
+    series: [
+      { name: "others' windows", y: Array.from(n, by.windows) },
+      { name: "others' throughput", y: Array.from(n, by.throughput) },
+      { name: "the paper's bound 1/γ", y: Array.from(n, () => (gamma ? 1 / gamma : NaN)) },
+      packets("windows", windows),
+      packets("throughput", throughput),
+    ],
+  });
+  return {
+    windows20: by.windows(20),
+    throughput20: by.throughput(20),
+    bound: 1 / gamma,
+    packets_windows20: windows.at(-1)[0],
+    packets_throughput20: throughput.at(-1)[0],
+    packets_windows10: windows.at(-2)[0],
+  };
+};
+
+/** What the first of two flows gets in the network of Fig. 8: behind 10 Mbit/s, the other one behind 20. */
+const showShares = (values, flows, figures, { links, shares, text, said }) => {
+  const rates = between(5, 30, 51),
+    scale = values.capacity / 10,
+    tight = (rate) => [Math.min(rate, 10), Math.min(rate, 20)];
+  const part = (rate) => {
+    const [a, b] = tight(rate);
+    flows.set({ ...ALWAYS, capacity: scale * a, ratio: b / a, link: scale * rate });
+    const [settled] = flows.rest();
+    return settled[0] / (settled[0] + settled[flows.n - 1]);
+  };
+  const column = (of) => Array.from(rates, (rate) => (links.includes(rate) ? of(links.indexOf(rate)) : null));
+  figures.shares.show({
+    x: rates,
+    xTitle: title("rate of the link", "Mbit/s"),
+    yTitle: "part of the first flow",
+    range: [0, 0.6],
+    series: [
+      { name: "at rest", y: Array.from(rates, part) },
+      {
+        name: "eq. (9)",
+        y: Array.from(rates, (rate) => {
+          const [a, b] = tight(rate);
+          return a / (a + b);
+        }),
+      },
+      {
+        name: "packets",
+        kind: "points",
+        y: column((i) => shares[i][0]),
+        low: column((i) => shares[i][1]),
+        high: column((i) => shares[i][2]),
+      },
+      {
+        name: "the paper's text",
+        kind: "points",
+        y: Array.from(rates, (rate) => (text.includes(rate) ? said[text.indexOf(rate)] : null)),
+      },
+    ],
+  });
+  const at = part(12);
+  flows.set({});
+  return at;
 };
 
 page("lotka-volterra", {
@@ -406,7 +500,9 @@ page("lotka-volterra", {
           points: true,
           ring: true,
         },
+        { name: "start", x: [values.begin_1 * K], y: [values.begin_n * K], points: true },
       ],
+      pick: (x, y) => set({ begin_1: x / K, begin_n: y / K }),
     });
 
     const delayed = values.reading.endsWith("delayed"),
@@ -459,6 +555,34 @@ page("lotka-volterra", {
       `${margin[0] > 0 ? "They settle" : "They do not settle: they move about the point of rest"}${values.ratio === 1 ? "" : " (judged for flows alike)"}. ` +
       `At rest the first flow sends ${brief(settled[0])} packet/s, the last one ${brief(settled[n - 1])}, all together ${brief(sum)}${dead ? `; ${dead} of ${n} die out` : ""}.${surplus(values, sum)}${unfinished(motion, sent, times, far)}`;
     showEnds(values, functions, figures);
-    return { says, numbers: { first: settled[0], last: settled[n - 1], sum } };
+    const told = spec.facts.recorded,
+      sums = showSums(values, figures, told),
+      part = showShares(values, flows, figures, told);
+    const late = first.slice(Math.floor(times.length / 2)).filter(Number.isFinite),
+      [least, most] = [Math.min(...late), Math.max(...late)];
+    const brieflySaid = `${says.split(". That is")[0].replace(/\.$/, "")}.`,
+      swings = ` In the second half of the time shown the first flow moves between ${brief(least)} and ${brief(most)} packet/s.`;
+    return {
+      says,
+      about: {
+        rates: margin[0] > 0 ? brieflySaid : `They do not settle.${swings}`,
+        plane: brieflySaid,
+        sums: `With a weight of ${brief(values.gamma)} twenty flows send ${brief(sums.windows20)} times the link where they measure windows, and ${brief(sums.throughput20)} times where they measure throughput.`,
+        shares: `In the model the flow behind 10 Mbit/s gets ${percent(part)} of a link of 12 Mbit/s; eq. (9) gives ${percent(10 / 22)}.`,
+        ends: `At a gain of ${brief(values.epsilon)} the sum ${margin[0] > 0 ? "ends in one value" : "does not settle"}: the points on the dashed line are the values that it visits.`,
+      },
+      numbers: {
+        first: settled[0],
+        last: settled[n - 1],
+        sum,
+        over: sum / K,
+        fill: Math.log((0.99 / 0.01) * (0.9 / 0.1)) / values.epsilon,
+        critical: criticalDelay(values, functions),
+        low: least,
+        high: most,
+        part,
+        ...sums,
+      },
+    };
   },
 });

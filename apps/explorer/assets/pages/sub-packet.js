@@ -376,7 +376,7 @@ const beside = (figures, chosen, here, { at, valid, W, loss }) => {
 };
 
 /** What an article says below the measured points: the load that is nearest. */
-const seenOf = (name, { measured_flows, measured_loss, measured_silent, chain_silent }) => {
+const aboutOf = (name, { measured_flows, measured_loss, measured_silent, chain_silent }) => {
   const law = Number.isFinite(chain_silent) ? `; the full chain says ${percent(chain_silent)}` : "";
   const words = `${name}, ${measured_flows} flows: at a loss of ${percent(measured_loss)}, silent in ${percent(measured_silent)} of the round trips${law}.`;
   return { measured: words, measured_law: words };
@@ -584,14 +584,14 @@ page("sub-packet", {
       limit: functions.lengths.threshold,
       ...nearest,
     };
-    const seen = seenOf(chosen[0].name, nearest);
-    if (ids.spec !== spec) return { says, numbers, seen }; // an article has no panels
+    const about = aboutOf(chosen[0].name, nearest);
+    if (ids.spec !== spec) return { says, numbers, about }; // an article has no panels
     ids.current = functions;
     ids.redraw = redraw;
     if (spec.answers) showRun(values);
     holds(values, functions, loss);
     askForm(spec, values);
     askSender(spec, values);
-    return { says, numbers, seen };
+    return { says, numbers, about };
   },
 });

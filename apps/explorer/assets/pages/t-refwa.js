@@ -1,9 +1,183 @@
+import { COLOURS, ON_WHITE } from "../core/colours.js";
+import { drawn, element } from "../core/dom.js";
 import { orbit, spectralRadius } from "../core/motion.js";
-import { brief, title } from "../core/numbers.js";
-import { page } from "../core/pages.js";
+import { brief, percent, title } from "../core/numbers.js";
+import { KINDS, page } from "../core/pages.js";
+import { Plane } from "../core/plane.js";
 
 const PUBLISHED = [1.5, 0.5],
   TOP = 3;
+
+/** Whether gains lie inside a region ("settles"), on its edge, or outside; a region is [phi, low psi, high psi]. */
+const within = ([columns, low, high], phi, psi) => {
+  const NEAR = 2e-3;
+  const k = columns.findIndex((x, i) => i > 0 && columns[i - 1] <= phi + 1e-9 && phi <= x + 1e-9);
+  if (k < 0) return "does not";
+  const part = (phi - columns[k - 1]) / (columns[k] - columns[k - 1]),
+    at = (row) => row[k - 1] + part * (row[k] - row[k - 1]);
+  const inside = Math.min(psi - at(low), at(high) - psi);
+  if (Math.abs(inside) < NEAR) return at(low) < NEAR && psi < NEAR ? "settles" : "edge";
+  return inside > 0 ? "settles" : "does not";
+};
+
+/** A small plane for each reading, with one mark in all of them: show({regions, phi, psi, top, pick}). */
+class Charts extends Plane {
+  show(data) {
+    this.data = data;
+    const names = Object.keys(data.regions),
+      narrow = this.box.clientWidth < 480;
+    const [across, W, H] = [4, narrow ? 88 : 132, narrow ? 88 : 132],
+      head = 28,
+      rows = Math.ceil(names.length / across);
+    const place = (k) => [(k % across) * W, Math.floor(k / across) * (H + head)];
+    const svg = drawn("svg", {
+      viewBox: `0 0 ${across * W} ${rows * (H + head)}`,
+      role: "img",
+      "aria-label": this.spec.alt,
+      style: "cursor: crosshair; touch-action: none",
+    });
+    const side = W - 8,
+      px = (x) => 4 + (x / data.top) * side,
+      py = (y) => head + H - 4 - (y / data.top) * side;
+    names.forEach((name, k) => {
+      const [x, low, high] = data.regions[name],
+        [left, top] = place(k),
+        state = within(data.regions[name], data.phi, data.psi);
+      const edge = [...x.map((v, i) => [v, low[i]]), ...x.map((v, i) => [v, high[i]]).reverse()];
+      const colour = { settles: COLOURS[2], edge: COLOURS[4], "does not": COLOURS[1] }[state];
+      svg.append(
+        drawn(
+          "g",
+          { transform: `translate(${left},${top})` },
+          drawn(
+            "text",
+            { x: 4, y: 11, "font-size": narrow ? 10 : 11, fill: "currentColor" },
+            narrow ? name.replace("integrating", "integr.") : name,
+          ),
+          drawn(
+            "text",
+            { x: 4, y: 23, "font-size": narrow ? 10 : 11, fill: "currentColor", "font-weight": 700 },
+            { settles: "settles", edge: "on the edge", "does not": "does not settle" }[state],
+          ),
+          drawn("rect", {
+            x: 4,
+            y: head + H - 4 - side,
+            width: side,
+            height: side,
+            fill: "none",
+            stroke: "var(--line)",
+          }),
+          drawn("path", {
+            d: `M${edge.map(([a, b]) => `${px(a).toFixed(1)},${py(b).toFixed(1)}`).join("L")}Z`,
+            fill: COLOURS[0],
+            "fill-opacity": 0.25,
+          }),
+          drawn("circle", {
+            cx: px(data.phi),
+            cy: py(data.psi),
+            r: narrow ? 4 : 5,
+            fill: colour,
+            stroke: "currentColor",
+          }),
+        ),
+      );
+    });
+    this.place = (x, y) => [px(x), py(y)];
+    const at = (event) => {
+      const box = svg.getBoundingClientRect(),
+        scale = Math.max((across * W) / box.width, (rows * (H + head)) / box.height);
+      const x = (event.clientX - box.left - (box.width - (across * W) / scale) / 2) * scale,
+        y = (event.clientY - box.top - (box.height - (rows * (H + head)) / scale) / 2) * scale;
+      const [u, v] = [x % W, y % (H + head)];
+      data.pick(((u - 4) / side) * data.top, ((head + H - 4 - v) / side) * data.top);
+    };
+    svg.addEventListener("pointerdown", at);
+    svg.addEventListener("pointermove", (event) => event.buttons && at(event));
+    const words = "across: φ, up: ψ, 0 to 3 each; shaded: settles";
+    this.box.replaceChildren(svg, element("p", { class: "legend" }, words));
+    if (this.table && this.table.open) this.fill();
+  }
+
+  lines() {
+    const { regions, phi, psi } = this.data;
+    return [
+      { name: "the sliders", x: [phi], y: [psi], points: true },
+      ...Object.entries(regions).map(([name, [x, low, high]]) => ({
+        name,
+        x: [...x, ...[...x].reverse()],
+        y: [...low, ...[...high].reverse()],
+        area: true,
+      })),
+    ];
+  }
+  /** The picture as SVG that stands alone, on white paper. */
+  image() {
+    const svg = this.box.querySelector("svg").cloneNode(true),
+      [, , width, height] = svg.getAttribute("viewBox").split(" ").map(Number);
+    svg.removeAttribute("style");
+    svg.prepend(
+      drawn("rect", { x: 0, y: -24, width, height: height + 24, fill: "#ffffff" }),
+      drawn("text", { x: 4, y: -8, "font-size": 13, fill: "currentColor" }, this.spec.title),
+    );
+    const about = { viewBox: `0 -24 ${width} ${height + 24}`, width: 2 * width, height: 2 * (height + 24) };
+    for (const [name, value] of Object.entries({ ...about, "font-family": "sans-serif" }))
+      svg.setAttribute(name, value);
+    const text = new XMLSerializer().serializeToString(svg);
+    return COLOURS.reduce((words, colour, i) => words.replaceAll(colour, ON_WHITE[i]), text)
+      .replaceAll("currentColor", "#222222")
+      .replaceAll("var(--line)", "#dddddd");
+  }
+  mark() {}
+  reading() {
+    return "";
+  }
+  rows() {
+    return [
+      ["line", "gain φ on spare bandwidth", "gain ψ on free buffer"],
+      ...this.lines().flatMap((line) => Array.from(line.x, (x, i) => [line.name, x, line.y[i]])),
+    ];
+  }
+  kept() {
+    const box = this.data;
+    const plane = Object.assign(Object.create(Plane.prototype), this, {
+      data: {
+        lines: this.lines(),
+        xTitle: "gain φ on spare bandwidth",
+        yTitle: "gain ψ on free buffer",
+        xRange: [0, box.top],
+        yRange: [0, box.top],
+      },
+    });
+    return plane.kept();
+  }
+}
+KINDS["charts"] = Charts;
+
+const PROTOCOLS = ["Reno", "NewReno", "Westwood", "T-REFWA"];
+
+/** Table III of a link, printed and in packets. */
+const showTable = (figure, rows) => {
+  const both = ["fairness", "utilisation"].flatMap((measure) => [
+    { name: `${measure}, the paper`, kind: "bars", y: rows[`${measure}, the paper`] },
+    {
+      name: `${measure}, packets`,
+      kind: "bars",
+      y: rows[`${measure}, packets`],
+      low: rows[`${measure}, packets, low`],
+      high: rows[`${measure}, packets, high`],
+    },
+  ]);
+  figure.show({
+    x: PROTOCOLS.map((_, i) => i + 1),
+    labels: PROTOCOLS,
+    exact: PROTOCOLS,
+    xTitle: "protocol",
+    xRange: [0.5, 4.5],
+    range: [0, 1.05],
+    yTitle: "index, part of the link",
+    series: both,
+  });
+};
 
 /** The determinant of A - z over what it could be at most: 0 where z is a multiplier. */
 const residue = (matrix, n, z) => {
@@ -134,10 +308,11 @@ const shares = (
       },
     ],
   });
+  return index;
 };
 
 page("t-refwa", {
-  draw(values, functions, figures, set) {
+  draw(values, functions, figures, set, spec) {
     const {
       run,
       rows,
@@ -210,7 +385,7 @@ page("t-refwa", {
     };
     const [below, above, here] = [-1e-9, 1e-9, 0].map(radius); // the last leaves the slopes at rest
     const bent = !all && !(Math.abs(above - below) < 1e-6 * (1 + below)); // the buffer is just full: either side has a multiplier of its own
-    shares(
+    const index = shares(
       values,
       functions.groups,
       figures,
@@ -242,6 +417,14 @@ page("t-refwa", {
       ],
       pick: (x1, y1) => set({ phi: x1, psi: y1 }),
     });
+    const { regions } = functions.regions,
+      pick = (x1, y1) => set({ phi: x1, psi: y1 });
+    figures.readings.show({ regions, phi: values.phi, psi: values.psi, top: TOP, pick });
+    const fates = Object.values(regions).map((one) => within(one, values.phi, values.psi)),
+      error = Math.max(...functions.groups.bounds.map(Math.abs));
+    const printed = spec.facts.table[values.line],
+      last = PROTOCOLS.length - 1;
+    showTable(figures.table, printed);
     const end = bent
       ? "are undecided: the buffer is just full"
       : all
@@ -250,6 +433,35 @@ page("t-refwa", {
     const says = Number.isFinite(window)
       ? `Small deviations from rest ${end}. At rest all flows together have a window of ${brief(window)} packets; ${brief(queue)} packets wait in the queue.`
       : `Small deviations ${end}.`;
-    return { says, numbers: { window, queue, radius: here } };
+    const of = (word) => fates.filter((one) => one === word).length;
+    return {
+      says,
+      about: {
+        readings: `At φ = ${brief(values.phi)} and ψ = ${brief(values.psi)}, ${of("settles")} of ${fates.length} interpretations settle, do not: ${of("does not")}, on the edge: ${of("edge")}.`,
+        groups: `The code of round-trip times leaves a Jain's index of ${brief(index)}.`,
+        code: `Within the code a decoded time is off by at most ${percent(error)}; beyond ${brief(functions.groups.longest)} s the code ends.`,
+        table: `On ${values.line} T-REFWA has a fairness of ${brief(printed["fairness, packets"][last])} in packets, and Reno ${brief(printed["fairness, packets"][0])}.`,
+      },
+      numbers: {
+        window,
+        queue,
+        radius: here,
+        settled: of("settles"),
+        edge: of("edge"),
+        readings: fates.length,
+        filled: queue / values.buffer,
+        index,
+        worst: functions.groups.worst,
+        error,
+        longest: functions.groups.longest,
+        moves: spec.facts.moves[0],
+        moves_low: spec.facts.moves[1],
+        moves_high: spec.facts.moves[2],
+        fair_printed: printed["fairness, the paper"][last],
+        fair_packets: printed["fairness, packets"][last],
+        reno_printed: printed["fairness, the paper"][0],
+        reno_packets: printed["fairness, packets"][0],
+      },
+    };
   },
 });

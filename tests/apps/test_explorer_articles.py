@@ -1,0 +1,242 @@
+"""Articles: texts that move pictures, each step whole in sight, by mouse, by keyboard and by address."""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from explorer_tabs import keep
+from playwright.sync_api import Page
+
+from tcpdynamics.apps.explorer.article import MAX_WORDS, articles, read
+from tcpdynamics.apps.explorer.pages import pages
+from tcpdynamics.apps.explorer.recorded import interval, over_readings, published
+from tcpdynamics.apps.explorer.t_refwa_gains import DELAYED, READINGS
+from tcpdynamics.errors import InputError
+from tcpdynamics.solvers import eigenvalues
+
+WHOLE = {slug: article for slug, article in articles().items() if len(article.steps) > 1}
+STEPS = [(slug, k + 1) for slug, article in WHOLE.items() for k in range(len(article.steps))]
+SIZES = {"laptop": (1280, 720), "telephone": (390, 844)}
+
+#: What a reader sees of a step: what is shown, where picture and controls lie, and numbers that are missing.
+SEEN = """(k) => {
+  const step = document.querySelectorAll(".step")[k - 1], box = (node) => node.getBoundingClientRect();
+  const lies = (r) => [r.left, r.top, r.right, r.bottom];
+  const side = document.querySelector(".article-side"), covers = innerWidth < 900 ? box(side).bottom : 0;
+  return {
+    shown: [...document.querySelectorAll(".step")].findIndex((node) => node.hasAttribute("data-current")) + 1,
+    figure: lies(box(document.querySelector(".article-figure .picture"))),
+    controls: [...step.querySelectorAll("p > .in-sentence")].filter((n) => !n.closest(".after"))
+      .map((n) => lies(box(n))),
+    targets: [...step.querySelectorAll("input, select, button, summary, a")].filter((n) => box(n).width)
+      .map((n) => [n.outerHTML.slice(0, 60), box(n).height, n.tagName, n.type]),
+    numbers: [...step.querySelectorAll(".number")].map((node) => node.textContent),
+    covers, answer: step.querySelector(".after").hidden,
+    hidden: getComputedStyle(document.querySelector(".article-figure .picture")).visibility,
+    width: document.documentElement.scrollWidth,
+  };
+}"""
+#: Once a picture is there, its box no longer changes.
+STILL = """async () => {
+  const whole = () => JSON.stringify([scrollY, document.querySelector(".article-side").getBoundingClientRect()]);
+  for (let before = "", n = 0; n < 3;) {
+    await new Promise((done) => setTimeout(done, 60));
+    n = before === whole() ? n + 1 : 0;
+    before = whole();
+  }
+}"""
+
+
+def at_step(tab: Page, address: str, k: int) -> dict[str, Any]:
+    tab.goto(f"{address}#step={k}")
+    tab.wait_for_selector(".article-figure .picture :is(svg, canvas, table, dl)", state="attached")
+    tab.wait_for_function("() => !document.querySelector('main.old, .picture.old')")
+    tab.evaluate(STILL)
+    seen: dict[str, Any] = tab.evaluate(SEEN, k)
+    return seen
+
+
+@pytest.mark.parametrize("slug", WHOLE)
+def test_an_article_is_short_and_names_what_exists(slug: str) -> None:
+    article, page = WHOLE[slug], pages()[WHOLE[slug].page]
+    assert article.words() <= MAX_WORDS and 5 <= len(article.steps) <= 7
+    facts = pages()[slug].spec()["facts"]  # refuses unknown statements and values
+    for step in article.steps:
+        moved = pages()[step["page"]] if step["page"] else page
+        controls, figures = {c.name for c in moved.controls}, {f.name for f in moved.figures}
+        assert step["figure"] in figures and set(step["controls"]) <= controls and step["controls"], step["heading"]
+        assert len(" ".join([*step["before"], *step["after"]]).split()) <= 100, step["heading"]
+    assert len(article.statements()) >= len(article.steps)
+    counts = dict(facts["counts"])
+    assert counts.pop("judged") == sum(counts.values()) > 0
+
+
+def test_a_text_is_refused_in_a_sentence() -> None:
+    with pytest.raises(InputError, match="has no finding, heading, page in its head"):
+        read("x", "title: X\npaper: mtcp\n")
+    with pytest.raises(InputError, match="a step of the article x has no colour"):
+        read("x", "title: X\nfinding: f\npaper: p\npage: q\nheading: h\n## One\ncolour: red\n")
+    whole = read(
+        "x", "title: X\nfinding: f\npaper: p\npage: q\nheading: h\n## One\nguess: n | Q? | 0 | 8 | of 8 | 1\nA\n"
+    )
+    assert whole.steps[0]["guess"] == {"number": "n", "question": "Q?", "unit": "of 8", "low": 0, "high": 8, "step": 1}
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("slug", WHOLE)
+def test_each_address_opens_its_step_with_picture_and_control_in_sight(
+    tab: Page, server: str, slug: str, size: str
+) -> None:
+    width, height = SIZES[size]
+    tab.set_viewport_size({"width": width, "height": height})
+    for k, step in enumerate(WHOLE[slug].steps, 1):
+        seen = at_step(tab, f"{server}/{slug}", k)
+        assert seen["shown"] == k and seen["width"] <= width, (k, seen)
+        (left, top, right, bottom), room = seen["figure"], (0, seen["covers"])
+        assert left >= 0 and right <= width and top >= 0 and bottom <= height, (k, seen["figure"])
+        for left, top, right, bottom in seen["controls"]:
+            assert left >= 0 and right <= width and room[1] <= top and bottom <= height, (k, seen)
+        assert all(seen["numbers"]) and not {"none", "NaN", "undefined"} & set(seen["numbers"]), (k, seen["numbers"])
+        small = [t for t in seen["targets"] if t[1] < 19.5 or (t[1] < 23.5 and t[2] not in ("A", "SUMMARY"))]
+        assert not small, (k, small)
+        assert seen["answer"] == (seen["hidden"] == "hidden") == bool(step["guess"]), (k, seen["hidden"])
+
+
+@pytest.mark.parametrize("slug", WHOLE)
+def test_a_guess_hides_and_shows(tab: Page, server: str, slug: str) -> None:
+    k = next(k for k, step in enumerate(WHOLE[slug].steps, 1) if step["guess"])
+    assert at_step(tab, f"{server}/{slug}", k)["hidden"] == "hidden"
+    step = tab.locator(".step").nth(k - 1)
+    step.locator(".guess-panel input").focus()
+    tab.keyboard.press("ArrowRight")
+    step.get_by_role("button", name="Show the answer").press("Enter")
+    assert re.match(r"You guessed .+; it is .+: (close|.+ off)\.", step.locator(".guess-answer").inner_text())
+    seen = tab.evaluate(SEEN, k)
+    assert seen["hidden"] == "visible" and seen["answer"] is False
+
+
+@pytest.mark.parametrize("slug", WHOLE)
+def test_back_returns_to_the_step_before(tab: Page, server: str, slug: str) -> None:
+    at_step(tab, f"{server}/{slug}", 2)
+    shown = "(k) => document.querySelectorAll('.step')[k - 1].hasAttribute('data-current')"
+    last = len(WHOLE[slug].steps)
+    for k in (4, last):
+        tab.locator(".steps a").nth(k - 1).click()
+        tab.wait_for_function(shown, arg=k)
+    tab.go_back()
+    tab.wait_for_function(shown, arg=4)
+    assert tab.url.endswith("#step=4")
+    door = tab.locator(".step").nth(last - 1).locator("a.door")
+    assert door.get_attribute("href") == f"/{WHOLE[slug].page}"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("slug", WHOLE)
+def test_axe_finds_nothing(tab: Page, server: str, slug: str, scheme: Any) -> None:
+    tab.emulate_media(color_scheme=scheme)
+    at_step(tab, f"{server}/{slug}", 1)
+    for button in tab.get_by_role("button", name="Show the answer").all():
+        button.evaluate("(node) => node.click()")
+    tab.evaluate("() => document.querySelectorAll('.chip').forEach((chip) => { chip.open = true; })")
+    found = Axe().run(tab, context="main", options={"preload": False}).response["violations"]
+    assert [(v["id"], [n["html"][:150] for n in v["nodes"]][:3]) for v in found] == []
+
+
+@pytest.mark.parametrize("slug", WHOLE)
+def test_a_narrow_window_does_not_scroll_sideways(tab: Page, server: str, slug: str) -> None:
+    tab.set_viewport_size({"width": 320, "height": 640})
+    for k in range(1, len(WHOLE[slug].steps) + 1):
+        assert at_step(tab, f"{server}/{slug}", k)["width"] <= 320
+
+
+@pytest.mark.parametrize("slug", WHOLE)
+def test_an_exported_article_opens_from_disk(tab: Page, files: Path, slug: str) -> None:
+    seen = at_step(tab, (files / f"{slug}.html").as_uri(), 3)
+    assert seen["shown"] == 3
+    assert tab.locator(".step").last.locator("a.door").get_attribute("href") == f"{WHOLE[slug].page}.html"
+
+
+# ---- what single articles say -------------------------------------------------------------------------------
+
+
+def said(tab: Page, k: int) -> list[str]:
+    return list(tab.locator(".step").nth(k - 1).locator(".number").all_text_contents())
+
+
+def drag(tab: Page, x: float, y: float) -> None:
+    """Press at a place of the picture, in parts of its size."""
+    box = tab.locator(".article-figure .picture > svg").bounding_box()
+    assert box
+    tab.mouse.click(box["x"] + x * box["width"], box["y"] + y * box["height"])
+
+
+def test_the_start_of_two_flows_is_dragged(tab: Page, server: str) -> None:
+    at_step(tab, f"{server}/paper-lotka-volterra", 2)
+    link = tab.get_by_role("link", name="Move everything", exact=True)
+    before = link.get_attribute("href")
+    drag(tab, 0.6, 0.5)
+    tab.wait_for_function(
+        "(old) => document.querySelector('.article-figure .note a').href.split('?')[1] !== old", arg=before
+    )
+    words = re.findall(r"begin_[1n]=([\d.]+)", link.get_attribute("href") or "")
+    assert len(words) == 2 and all(0.01 < float(w) < 1.5 for w in words)
+
+
+def test_the_old_measurements_of_the_article_are_those_of_the_theory(tab: Page, server: str) -> None:
+    at_step(tab, f"{server}/paper-lotka-volterra", 4)
+    assert float(said(tab, 4)[0]) == pytest.approx(math.pi / 2 / 1.95, abs=1e-4)
+    at_step(tab, f"{server}/paper-lotka-volterra", 3)
+    bound, windows, throughput, *_ = map(float, said(tab, 3))
+    assert (bound, windows, throughput) == pytest.approx((1 / 0.9, 20 / (1 + 19 * 0.9), 20 * 0.1 + 0.9), abs=1e-3)
+
+
+@pytest.mark.parametrize(("phi", "psi"), [(1.5, 0.5), (0.5, 0.25), (1.0, 0.5)])
+@pytest.mark.parametrize("delay", [1, 2])
+def test_as_many_interpretations_settle_as_exact_roots_say(
+    tab: Page, files: Path, phi: float, psi: float, delay: int
+) -> None:
+    tab.goto((files / "t-refwa.html").as_uri() + f"#phi={phi}&psi={psi}&delay={delay}")
+    tab.locator("[data-figure=readings] svg").wait_for()
+    words = tab.locator("[data-figure=readings] svg g text:last-of-type").all_text_contents()
+    expected = []
+    for name, model in READINGS.items():
+        one = model(phi=phi, psi=psi, **({"delay": delay} if name in DELAYED else {}))
+        radius = abs(eigenvalues(one.map()).eigenvalue.values).max()
+        edge = abs(radius - 1) < 1e-6
+        expected.append("on the edge" if edge else "settles" if radius < 1 else "does not settle")
+    assert words == expected
+
+
+def test_the_image_of_the_eight_charts_is_the_charts(tab: Page, files: Path) -> None:
+    tab.emulate_media(color_scheme="dark")
+    tab.goto((files / "t-refwa.html").as_uri())
+    tab.locator("[data-figure=readings] svg").wait_for()
+    with tab.expect_download() as download:
+        keep(tab, "[data-figure=readings]", "SVG")
+    text = Path(download.value.path()).read_text(encoding="utf-8")
+    assert text.count("<circle") == len(READINGS) and "does not settle" in text
+    assert "currentColor" not in text and "var(" not in text
+
+
+def test_a_constant_between_there_and_back_changes_no_estimate(tab: Page, server: str) -> None:
+    tab.goto(f"{server}/mtcp?asymmetry=0.1")
+    tab.locator("[data-figure=clocks] canvas").wait_for()
+    details = tab.locator("[data-figure=clocks] details.table")
+    details.locator("summary").click()
+    details.locator("td").first.wait_for()
+    cells = [row.locator("td").all_text_contents() for row in details.locator("tr").all()][1:]
+    true, estimated = ([float(row[i]) for row in cells] for i in (1, 2))
+    assert [t - e for t, e in zip(true, estimated, strict=True)] == pytest.approx([0.05] * 2 + [-0.05] * 2 + [0] * 4)
+
+
+def test_recorded_points_are_those_of_the_ledger() -> None:
+    assert published("mtcp.table4.immediate.13") == 1.22
+    mean, low, high = interval("logistic.fig8.share.12")
+    assert low < mean < high and abs(mean - 5 / 11) < 0.02
+    mean, least, largest = over_readings("mtcp.table4.immediate.13", lists="replies only")
+    assert least <= mean <= largest < over_readings("mtcp.table4.immediate.13")[2]
