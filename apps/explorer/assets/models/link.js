@@ -1,0 +1,44 @@
+// @ts-check
+// Users who share a link, by the exact sub-packet chain at the loss at which each delivers its share; as in
+// apps/explorer/numbers_my_link.py.
+import { flow, sums } from "./flow.js";
+
+/** What the chain computes with: see numbers_my_link.py.
+ *  @typedef {{ window: number, least_timeout: number, most_at_top: number }} Constants */
+/** @typedef {{ rate: number, base_rtt: number, buffer: number, packet_size: number }} Link in Mbit/s, ms, packets, bytes */
+
+const LOW = 1e-12; // least loss that is looked at
+
+/** A round trip with a full buffer [s]. @param {Link} link */
+export const fullRtt = ({ rate, base_rtt, buffer, packet_size }) =>
+  base_rtt / 1e3 + (buffer * 8 * packet_size) / (1e6 * rate);
+
+/** Packets in the pipe and the buffer for each of so many users. @param {Link} link @param {number} users */
+export const share = ({ rate, base_rtt, buffer, packet_size }, users) =>
+  (((1e6 * rate) / (8 * packet_size)) * (base_rtt / 1e3) + buffer) / users;
+
+/**
+ * Loss, silence, fairness and users with nothing in the window, for each of the numbers of users.
+ * @param {any} chain of `event_program`
+ * @param {Link} link
+ * @param {Constants} constants
+ */
+export const usersOf = (chain, link, constants) => {
+  const rtt = fullRtt(link),
+    timer = Math.max(2, Math.floor(1.5 + constants.least_timeout / rtt)),
+    epochs = Math.max(1, Math.floor(0.5 + constants.window / rtt));
+  const { at, root } = flow(chain, 1, LOW, timer);
+  /** @param {number} n */
+  const solved = (n) => {
+    const each = share(link, n),
+      loss = at(LOW)[0] <= each ? 0 : root(each),
+      out = at(Math.max(loss, 1e-9)),
+      top = out[2 + chain.states - 1];
+    const covered = loss > 0 && top <= constants.most_at_top;
+    const silent = chain.waits.reduce((sum, [b]) => sum + out[2 + b], 0);
+    const over = covered ? sums(chain, out, timer, epochs, epochs) : null;
+    const own = over ? { jain: over.jain[epochs], nothing: over.nothing[epochs] } : {};
+    return { each, loss, top, covered, silent, out, ...own };
+  };
+  return { rtt, timer, epochs, solved };
+};
