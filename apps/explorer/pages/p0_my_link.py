@@ -37,6 +37,11 @@ def facts(whole: bool = False) -> dict[str, Any]:
     return numbers.CONSTANTS | own
 
 
+def dataset(values: Values) -> Any:
+    """The chain's shares against the number of users."""
+    return numbers.along(*(values[name] for name in FIELDS)).set_index("users").to_xarray()
+
+
 PAGE = Page(
     slug="my-link",
     title="My link",
@@ -47,8 +52,8 @@ PAGE = Page(
         Control("buffer", "B", "packet", "buffer", 5, 2000, 50, 1, log=True),
         Control("users", "N", "1", "users", 1, 1000, 100, 1, log=True),
         Control("packet_size", "S", "byte", "packet size", 100, 1514, 500, 1),
-        Choice("sender", "", "sender", tuple(SENDERS), SENDERS),
-        Choice("queue", "", "queue", tuple(QUEUES), QUEUES),
+        Choice("sender", "", "congestion control", tuple(SENDERS), SENDERS),
+        Choice("queue", "", "queue discipline", tuple(QUEUES), QUEUES),
     ),
     figures=(
         Figure(
@@ -62,6 +67,7 @@ PAGE = Page(
         ),
     ),
     printed=(Printed("chain", (), lambda values: event_program(numbers.CHAIN, False)),),
+    dataset=dataset,
     facts=facts,
     jobs=(JobKind("my-link-packets", my_link_runs.read, my_link_runs.run),),
     served=("packets at this point",),

@@ -111,6 +111,35 @@ export const sums = ({ states: size, events, waits }, out, timer, largest, least
   return { jain, nothing };
 };
 
+/** The share of flows with nothing over L round trips alone: as by `sums`, in a quarter of the time. */
+export const nothing = ({ states: size, events, waits }, out, timer, L) => {
+  const pi = 2,
+    chances = 2 + size;
+  const dry = events.flatMap(([a, b, r], i) => (r === 0 ? [[a, b, out[chances + i]]] : []));
+  const lengths = waits.map(([, , doubled]) => timer * doubled - 1);
+  const from = Int32Array.from(dry, ([a]) => a),
+    next = Int32Array.from(dry, ([, b]) => b),
+    chance = Float64Array.from(dry, ([, , c]) => c);
+  const none = new Float64Array((L + 1) * size).fill(1, 0, size);
+  for (let n = 1; n <= L; n++) {
+    const at = n * size,
+      before = at - size;
+    for (let i = 0; i < from.length; i++) none[at + from[i]] += chance[i] * none[before + next[i]];
+    for (let k = 0; k < waits.length; k++)
+      none[at + waits[k][0]] = none[Math.max(n - lengths[k], 0) * size + waits[k][1]];
+  }
+  const silent = new Set(waits.map(([b]) => b));
+  let sum = 0;
+  for (let i = 0; i < size; i++) if (!silent.has(i)) sum += out[pi + i] * none[L * size + i];
+  waits.forEach(([b, to], k) => {
+    const c = out[pi + b] / lengths[k],
+      ends = Math.min(lengths[k], L);
+    for (let j = 1; j <= ends; j++) sum += c * none[(L - j) * size + to];
+    sum += c * (lengths[k] - ends);
+  });
+  return sum;
+};
+
 /** Uniform numbers in [0, 1), the same for a seed (mulberry32). @param {number} seed */
 export const uniform = (seed) => () => {
   seed = (seed + 0x6d2b79f5) | 0;

@@ -1,7 +1,7 @@
 // @ts-check
 // Users who share a link, by the exact sub-packet chain at the loss at which each delivers its share; as in
 // apps/explorer/numbers_my_link.py.
-import { flow, sums } from "./flow.js";
+import { flow, nothing, sums } from "./flow.js";
 
 /** What the chain computes with: see numbers_my_link.py.
  *  @typedef {{ window: number, least_timeout: number, most_at_top: number }} Constants */
@@ -28,17 +28,24 @@ export const usersOf = (chain, link, constants) => {
     timer = Math.max(2, Math.floor(1.5 + constants.least_timeout / rtt)),
     epochs = Math.max(1, Math.floor(0.5 + constants.window / rtt));
   const { at, root } = flow(chain, 1, LOW, timer);
-  /** @param {number} n */
-  const solved = (n) => {
+  /** At so many users; `fair`: with Jain's index, too. @param {number} n @param {boolean} [fair] */
+  const solved = (n, fair = false) => {
     const each = share(link, n),
       loss = at(LOW)[0] <= each ? 0 : root(each),
       out = at(Math.max(loss, 1e-9)),
       top = out[2 + chain.states - 1];
     const covered = loss > 0 && top <= constants.most_at_top;
     const silent = chain.waits.reduce((sum, [b]) => sum + out[2 + b], 0);
-    const over = covered ? sums(chain, out, timer, epochs, epochs) : null;
-    const own = over ? { jain: over.jain[epochs], nothing: over.nothing[epochs] } : {};
-    return { each, loss, top, covered, silent, out, ...own };
+    const jain = covered && fair ? sums(chain, out, timer, epochs, epochs).jain[epochs] : NaN;
+    return { each, loss, top, covered, silent, jain, out, nothing: covered ? nothing(chain, out, timer, epochs) : NaN };
   };
   return { rtt, timer, epochs, solved };
+};
+
+/** A share as people write it, small ones too: 16 %, 2.4 %, 0.06 %, below 0.001 %. @param {number} x */
+export const percent = (x) => {
+  const y = 100 * Math.max(0, x);
+  if (y === 0) return "0 %";
+  if (y < 0.001) return "below 0.001 %";
+  return `${y >= 9.95 ? y.toFixed(0) : y >= 0.1 ? y.toPrecision(2) : Number(y.toPrecision(1))} %`;
 };

@@ -5,12 +5,11 @@ import { pageAddress } from "../core/article.js";
 import { written } from "../core/bench.js";
 import { element } from "../core/dom.js";
 import { pictureBox } from "../core/figure-box.js";
-import { percent } from "../core/numbers.js";
 import { drawingOf, page } from "../core/pages.js";
 import { functionsOf, script } from "../core/server.js";
 import { stage } from "../core/stage.js";
 import { started, uniform } from "../models/flow.js";
-import { usersOf } from "../models/link.js";
+import { percent, usersOf } from "../models/link.js";
 
 const DOTS = 100,
   SIDE = 10;
@@ -19,13 +18,13 @@ const LIT = [255, 214, 102],
   GLOW = [176, 122, 44],
   DIM = [74, 58, 38],
   NIGHT = "#10151c",
-  OUTLINE = "#3d4754";
+  OUTLINE = "#6b7684";
 
 const mix = (from, to, t) => `rgb(${from.map((x, i) => Math.round(x + (to[i] - x) * t)).join(",")})`;
 
 /** A share with its interval: 32 % (29 to 35 %). @param {number[]} ends mean, low, high */
 const interval = ([mean, low, high]) => {
-  const words = `${percent(Math.max(0, low)).replace(" %", "")} to ${percent(high)}`;
+  const words = `${percent(low).replace(" %", "")} to ${percent(high)}`;
   return high > low ? `${percent(mean)} (${words})` : percent(mean);
 };
 
@@ -154,7 +153,7 @@ const living = (spec, values, chain, signal) => {
     paint(canvas, village);
     const dots = village.flows.length,
       dark = village.dark();
-    now.textContent = `${dark} of ${dots === values.users ? dots : `these ${dots}`} dark now`;
+    now.textContent = `${dark} of ${dots} dark`;
     const who = dots < values.users ? `${dots} of ${values.users} users` : `${dots} users`;
     canvas.setAttribute("aria-label", `${who} as dots, lit while they send; ${dark} got nothing for 20 s`);
   };
@@ -197,6 +196,7 @@ const living = (spec, values, chain, signal) => {
     const parts = sentence(facts, n, came.nothing);
     says.replaceChildren(...parts.map((part, i) => (i % 2 ? element("b", {}, part) : part)));
     put();
+    node.dispatchEvent(new CustomEvent("drawn", { bubbles: true, detail: { at: performance.now(), numbers } }));
   };
   slider.addEventListener("input", () => {
     values.users = Number(slider.value);
@@ -239,7 +239,7 @@ const living = (spec, values, chain, signal) => {
       `Linux: ${facts.kernel} with CUBIC. In brackets: 95 % intervals.`,
     ),
   );
-  return { node, draw, play, numbers };
+  return { node, draw, play };
 };
 
 /** A card of an article, whose picture is drawn when it comes into sight. */
@@ -266,8 +266,8 @@ const card = (spec, one, signal) => {
     const scene = stage(node, own, { ...one.values }, { [f.name]: box }, { signal, say: () => {}, set: () => {} });
     const figure = scene.figures[f.name],
       show = figure.show.bind(figure);
-    figure.height = 140;
-    figure.show = (data) => show({ ...data, xTitle: "", yTitle: "" }); // a thumbnail has no room for titles
+    figure.height = 150;
+    figure.show = (data) => show({ ...data, xTitle: undefined, yTitle: undefined }); // a thumbnail has no room for titles
     scene.draw();
   };
   const watch = new IntersectionObserver(
@@ -367,14 +367,13 @@ page("home", {
           ]
         : []),
       element("h2", {}, "All pages"),
-      element("dl", { class: "contents" }, ...spec.listed.map(entry)),
+      element("dl", { class: "contents all" }, ...spec.listed.map(entry)),
     );
     const begin = (chain) => {
       const figure = living(spec, values, chain, signal);
       place.replaceWith(figure.node);
       figure.draw();
       figure.play();
-      root.dispatchEvent(new CustomEvent("drawn", { detail: { at: performance.now(), numbers: figure.numbers } }));
     };
     if (missing.length)
       Promise.all(missing).then(

@@ -3,15 +3,18 @@
 import { element } from "../core/dom.js";
 import { Facts } from "../core/facts.js";
 import { startJob } from "../core/jobs.js";
-import { brief, percent, title } from "../core/numbers.js";
+import { brief } from "../core/numbers.js";
 import { KINDS, page } from "../core/pages.js";
 import { get } from "../core/server.js";
-import { usersOf } from "../models/link.js";
+import { percent, usersOf } from "../models/link.js";
 import { described, nearest } from "../models/records.js";
 
 const ms = (x) => `${brief(Number(x.toPrecision(3)))} ms`,
   two = (x) => x.toFixed(2);
-/** What is read of a link: its name in the tables, and how a number of it is written. */
+/**
+ * What is read of a link: its name in the tables, and how a number of it is written.
+ * @type {Record<string, [string, (x: number) => string]>}
+ */
 const QUANTITIES = {
   loss: ["packets lost", percent],
   silent: ["time silent", percent],
@@ -31,21 +34,22 @@ const withInterval = (ends, write) => {
   const short = (x) => write(x).replace(/ (%|ms)$/, "");
   return `${write(mean)} (${short(low)} to ${short(high)})`;
 };
-const ends = ([mean, low, high]) => ({ mean, low: Math.max(0, low), high });
+const ends = ([mean, low, high]) => ({ mean, low, high });
 
 /** The table: a row for each quantity and a column for each method; on a narrow screen, a list for each quantity. */
 class Methods extends Facts {
   show(data) {
     this.data = data;
-    const cell = (text, i, wide) =>
+    const cell = (parts, i) =>
       element(
         "td",
-        { class: wide ? "words" : text === NOT ? "words faint" : "words" },
+        { class: parts[0] === NOT ? "words faint" : "words" },
         element("i", {}, HEADS[i]),
-        text,
+        element("span", {}, ...parts),
       );
-    const row = (name, cells, wide = false) =>
-      element("tr", {}, element("th", { scope: "row" }, name), ...cells.map((text, i) => cell(text, i, wide)));
+    const row = (name, cells) =>
+      element("tr", {}, element("th", { scope: "row" }, name), ...cells.map((one, i) => cell([one].flat(), i)));
+    const busy = document.activeElement;
     this.box.replaceChildren(
       element(
         "table",
@@ -59,10 +63,11 @@ class Methods extends Facts {
           "tbody",
           {},
           ...data.rows.map(({ key, cells }) => row(QUANTITIES[key][0], cells)),
-          row("where it holds", data.holds, true),
+          row("where it holds", data.holds),
         ),
       ),
     );
+    if (busy instanceof HTMLElement && this.box.contains(busy)) busy.focus();
     if (this.table && this.table.open) this.fill();
   }
 
@@ -74,7 +79,7 @@ class Methods extends Facts {
 KINDS.methods = Methods;
 
 // ---- the packet simulator at this point --------------------------------------------------------------------
-const ids = { spec: null, redraw: () => {} };
+const ids = { spec: null, redraw: () => {}, simulator: null };
 const measured = { runs: [], job: null };
 const keyOf = (values) => JSON.stringify(values);
 const runOf = (values) => measured.runs.findLast((one) => one.key === keyOf(values));
@@ -100,26 +105,32 @@ const simulator = (values) => {
       ids.redraw();
     });
   };
-  const button = element("button", { type: "button", onclick: run }, "Run the packets of this link");
-  return element("p", { class: "actions" }, button, cancel, told);
+  const button = element("button", { type: "button", onclick: run }, "Run packets");
+  return element("span", { class: "actions" }, button, cancel, told);
 };
 
 // ---- what each method says, and where it holds -------------------------------------------------------------
-/** Where the chain holds at this point; `not` begins a reason why it does not. */
-const chainHolds = (values, facts, now) => {
+/** Where the chain holds, or why it does not; and how far it is from packets, or from Linux. */
+const chainHolds = (values, facts, now, run, linux) => {
   if (!facts.of_chain.includes(values.sender)) return "Not here: its windows are Reno's.";
   if (values.queue !== "droptail") return "Not here: its queue drops what arrives when it is full.";
   const each = `Packets per round trip for each user: ${brief(Number(now.each.toPrecision(3)))}`;
   if (!now.loss) return `Not here. ${each}. Its windows end at ${facts.w_max}.`;
   const top = `${percent(now.top)} of round trips are at its largest window, ${facts.w_max}`;
   if (!now.covered) return `Not here: ${top}. It holds up to ${percent(facts.most_at_top)}.`;
-  return `${each}. It takes losses for independent, and the buffer for always full.`;
+  const other = run ? run.data.silent.mean : linux && linux.silent ? linux.silent[0] : NaN,
+    off = Math.round(100 * (now.silent - other));
+  const from =
+    Math.abs(off) >= 1
+      ? ` Its silence is ${Math.abs(off)} points ${off > 0 ? "above" : "below"} that of ${run ? "packets" : "Linux"}.`
+      : "";
+  return `${each}. It takes losses for independent, and the buffer for always full.${from}`;
 };
 
 const packetsHold = (spec, values, run) => {
   if (values.sender === "linux-bbr") return "Not here: the packet simulator has no BBR.";
   if (!spec.answers) return "In the served page only (tcpdynamics explore).";
-  if (!run) return "Not run yet: press the button below.";
+  if (!run) return "Not run on this link yet.";
   const { runs, seconds, use } = run.data;
   return `${runs} runs of ${brief(seconds)} s. The link is used ${percent(use.mean)} of the time.`;
 };
@@ -133,14 +144,15 @@ const ofStacks = (points, key) => {
 page("my-link", {
   panels(spec, values) {
     ids.spec = spec;
-    return spec.answers ? [simulator(values)] : [];
+    ids.simulator = spec.answers ? simulator(values) : null;
+    return [];
   },
 
   draw(values, functions, figures, set, spec, moving, redraw) {
     if (ids.spec === spec) ids.redraw = redraw;
     const { facts } = spec,
       { rtt, solved } = usersOf(functions.chain, values, facts);
-    const now = solved(values.users),
+    const now = solved(values.users, true),
       fits = facts.of_chain.includes(values.sender) && values.queue === "droptail",
       covered = fits && now.covered,
       wait = 1e3 * (rtt - values.base_rtt / 1e3);
@@ -187,8 +199,8 @@ page("my-link", {
       return { key, cells, numbers };
     });
     const holds = [
-      chainHolds(values, facts, now),
-      packetsHold(spec, values, run),
+      chainHolds(values, facts, now, run, linux),
+      [packetsHold(spec, values, run), ...(ids.spec === spec && ids.simulator ? [ids.simulator] : [])],
       linux ? `${facts.kernel}. ${described(linux, values)}` : "No record near this link.",
       stacks.length
         ? `${stacks.length} stacks, each beside itself. ${described(stack, values)}`
@@ -226,7 +238,7 @@ page("my-link", {
       xTitle: "users",
       xLog: true,
       xRange: [1, 1000],
-      yTitle: title("share"),
+      yTitle: "share",
       range: [0, 1],
       marker: values.users,
       series,
@@ -248,10 +260,10 @@ const runsNear = (values) => {
 const sentence = (values, rtt, now, covered, run, linux) => {
   const each = brief(Number(now.each.toPrecision(3))),
     who = values.users === 1 ? "the only user" : `each of ${values.users} users`;
-  const first = `Pipe and buffer hold ${each} ${each === "1" ? "packet" : "packets"} for ${who}; a round trip takes ${ms(1e3 * rtt)}.`;
+  const first = `Pipe and buffer hold ${each} ${each === "1" ? "packet" : "packets"} for ${who}; a round trip takes up to ${ms(1e3 * rtt)}.`;
   const by = { chain: covered && now.loss, packets: run && run.data.loss.mean, Linux: linux && linux.loss[0] };
   const method = Object.keys(by).find((name) => typeof by[name] === "number");
-  if (!method) return `${first} No result covers this link yet: run its packets below.`;
+  if (!method) return `${first} No result covers this link yet: run its packets.`;
   const clauses = [];
   if (covered) clauses.push(`${percent(now.nothing)} by the chain`);
   if (run) clauses.push(`${withInterval(run.data.nothing, percent)} by packets`);
