@@ -119,8 +119,7 @@ def _links(places: Places, listed: Iterable[Page], page: Page | None) -> str:
     menu = [(FIRST, "Home", places.home)]
     menu += [(p.slug, p.title, places.pages.format(p.slug)) for p in sorted(listed, key=_place) if p.menu or p.article]
     return "".join(
-        f'<a href="{address}"{marked if slug == own else ""}>{escape(name)}</a>'
-        for slug, name, address in menu
+        f'<a href="{address}"{marked if slug == own else ""}>{escape(name)}</a>' for slug, name, address in menu
     )
 
 

@@ -58,11 +58,11 @@ PAGE = Page(
     figures=(
         Figure(
             "results", "By the chain, by packets, by Linux and by other stacks",
-            "Numbers: loss, silence, fairness, users with nothing and waiting time, by each method that covers the link",
+            "Numbers: loss, silence, fairness, users with nothing and waiting time, by each method",
             "methods", shown(numbers.results, "users", *FIELDS, covered=covered),
         ),
         Figure(
-            "users", "As users are added", "Curves: loss, time silent and users with nothing, against the number of users",
+            "users", "As users are added", "Curves: loss, time silent and users with nothing, against the users",
             code=shown(numbers.along, *FIELDS),
         ),
     ),
@@ -92,7 +92,7 @@ PAGE = Page(
     ),
     menu=True,
     notes=(
-        "Chain: the exact sub-packet chain of Chen et al. with windows up to 12 packets. The buffer is always full, and "
+        "Chain: the exact sub-packet chain of Chen et al. with windows up to 12 packets. The buffer is always full; "
         "the loss is the one at which each user gets an equal share. Losses are independent of each other. The first "
         "timeout lasts a round trip and 200 ms, in whole round trips, and at least two.",
         "Packets: eight runs of this project's packet simulator, means with 95 % intervals. Acknowledgements have a "

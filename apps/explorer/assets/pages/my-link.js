@@ -40,6 +40,8 @@ const ends = ([mean, low, high]) => ({ mean, low, high });
 class Methods extends Facts {
   show(data) {
     this.data = data;
+    this.box.removeAttribute("role"); // a table with a button is no image
+    this.box.removeAttribute("aria-label");
     const cell = (parts, i) =>
       element(
         "td",
