@@ -103,4 +103,4 @@ def _wrapped(module: str) -> str:
         return f"const {{ {match[1]} }} = {_name(place)};"
 
     body = _EXPORT.sub("", _IMPORT.sub(taken, text))
-    return f"// {module}\nconst {_name(module)} = (() => {{\n{body}\nreturn {{ {', '.join(exported)} }};\n}})();\n"
+    return f"// {module}\nvar {_name(module)} = (() => {{\n{body}\nreturn {{ {', '.join(exported)} }};\n}})();\n"

@@ -10,6 +10,7 @@ from base64 import b64encode
 from pathlib import Path
 
 from .bundle import ASSETS, core_script, page_script, style_sheet
+from .home import HOME
 from .page import Page
 from .pages import pages
 from .shell import Places, document, first_page, mounted
@@ -65,7 +66,8 @@ def _fill(folder: Path, whole: bool) -> list[str]:
     shutil.copy(ASSETS / "vendor" / "uPlot.LICENSE", assets)
     listed = [page for page in pages().values() if page.exported]
     files = [_write(folder, page, listed, whole) for page in listed]
-    first = document(PLACES, listed, first_page(listed, PLACES.pages))
+    _write_scripts(folder, HOME, "")
+    first = document(PLACES, listed, first_page(listed, PLACES, HOME.spec()), HOME)
     (folder / "index.html").write_text(first, encoding="utf-8")
     return files
 

@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from threading import BoundedSemaphore
+from threading import BoundedSemaphore, Thread
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -18,10 +18,11 @@ from tcpdynamics.errors import InputError, shown
 
 from . import claims
 from .bundle import ASSETS, core_script, page_script, style_sheet
+from .home import HOME
 from .job_routes import add_job_routes
 from .page import Page
 from .pages import pages
-from .shell import TITLE, Places, document, first_page, mounted, plain, version
+from .shell import FIRST, TITLE, Places, document, first_page, mounted, plain, version
 
 #: Longest address that is read.
 MAX_ADDRESS = 4096
@@ -84,15 +85,15 @@ def places() -> Places:
 def page_of(path: str, search: str, end: str = "") -> str:
     """The document at a path; `end` stands below the page."""
     listed, slug = pages(), path.strip("/")
-    if not slug:
-        return document(places(), listed.values(), first_page(listed.values(), "/{}"), end=end)
-    if slug not in listed:
+    if slug and slug not in listed:
         said = f'document.getElementById("page").textContent = {plain(missing(slug))};'
         return document(places(), listed.values(), said, end=end)
-    page, spec = listed[slug], spec_of(listed[slug], search)
+    page = listed[slug] if slug else HOME
+    spec = spec_of(page, search)
     keys = "+".join(printed.key(spec["values"]) for printed in page.printed if not printed.lazy)
-    scripts = [f"/functions/{page.script or slug}/{keys}.js"] if keys else []
-    return document(places(), listed.values(), mounted(spec), page, scripts, end)
+    scripts = [f"/functions/{page.script or page.slug}/{keys}.js"] if keys else []
+    call = mounted(spec) if slug else first_page(listed.values(), places(), spec)
+    return document(places(), listed.values(), call, page, scripts, end)
 
 
 def missing(slug: str) -> str:
@@ -103,7 +104,7 @@ def missing(slug: str) -> str:
 @lru_cache(maxsize=256)
 def function_script(slug: str, key: str) -> str | None:
     """A printed function as a script, or None for a key that the page does not have."""
-    page = pages().get(slug)
+    page = (pages() | {FIRST: HOME}).get(slug)
     if page is None:
         return None
     for printed in page.printed:
@@ -217,7 +218,7 @@ def _routes(server: Any) -> None:
 
     @server.get("/site/<made>/<name>")  # type: ignore[untyped-decorator]
     def site(made: str, name: str) -> Response:
-        own = pages().keys() & {name.removesuffix(".js")}
+        own = (pages().keys() | {FIRST}) & {name.removesuffix(".js")}
         text = {"core.js": core_script, "style.css": style_sheet}.get(name) or (own and (lambda: page_script(*own)))
         kind = "text/css" if name.endswith(".css") else "text/javascript"
         return kept(text(), kind, FOR_EVER) if text and made == version() else abort(404)
@@ -345,6 +346,7 @@ def serve(host: str, port: int, ready: Callable[[str], None] = print) -> None:
         if hasattr(one, "channel_class"):
             one.channel_class = Connection
     ready(address_of(host, port))
+    Thread(target=page_of, args=("", ""), daemon=True).start()  # reads records that the first visitor would wait for
     try:
         server.run()
     finally:

@@ -14,6 +14,8 @@ from .bundle import core_script, page_script, style_sheet
 from .page import Page
 
 TITLE = "tcpdynamics explorer"
+#: Slug of the first page.
+FIRST = "home"
 WHAT = "Models of TCP congestion control from five papers, moved by sliders and checked against packets and Linux."
 
 _DOCUMENT = """<!doctype html>
@@ -67,7 +69,8 @@ def version() -> str:
     """Changes with the scripts and the style, so that a browser may keep them for ever."""
     from .pages import pages
 
-    texts = [core_script(), style_sheet(), *(page_script(page.slug) for page in pages().values() if not page.script)]
+    texts = [core_script(), style_sheet(), page_script(FIRST)]
+    texts += [page_script(page.slug) for page in pages().values() if not page.script]
     return hashlib.sha256("".join(texts).encode()).hexdigest()[:16]
 
 
@@ -95,13 +98,13 @@ def document(
     call : str
         JavaScript that fills the page.
     page : Page, optional
-        The page; without one, the first page.
+        The page; none where there is none at this address.
     scripts : iterable of str
         Addresses of further scripts, after the page's own.
     end : str
         Markup below the page.
     """
-    title = f"{page.title} - {TITLE}" if page else TITLE
+    title = f"{page.title} - {TITLE}" if page and page.slug != FIRST else TITLE
     sources = [places.core, *map(places.page.format, _scripts_of(page)), *scripts]
     return _DOCUMENT.format(
         title=escape(title), about=escape(page.question if page else WHAT), brand=TITLE, style=places.style,
@@ -116,17 +119,17 @@ def _scripts_of(page: Page | None) -> tuple[str, ...]:
 
 def _links(places: Places, listed: Iterable[Page], page: Page | None) -> str:
     """The menu, with the page that is open marked."""
-    current = ' aria-current="page"'
+    own, marked = page.slug if page else "", ' aria-current="page"'
+    menu = [(FIRST, "Home", places.home)]
+    menu += [(p.slug, p.title, places.pages.format(p.slug)) for p in sorted(listed, key=_place) if p.menu or p.article]
     return "".join(
-        f'<a href="{places.pages.format(other.slug)}"{current if other is page else ""}>{escape(other.title)}</a>'
-        for other in listed
-        if other.menu or other.article
+        f'<a href="{address}"{marked if slug == own else ""}>{escape(name)}</a>' for slug, name, address in menu
     )
 
 
-def contents(listed: Iterable[Page], address: str) -> list[dict[str, str]]:
-    """What the first page lists: title, question and address of each page; `address` has braces for the slug."""
-    return [{"title": p.title, "question": p.question, "address": address.format(p.slug)} for p in listed]
+def _place(page: Page) -> bool:
+    """Articles come first; the others keep their order."""
+    return not page.article
 
 
 def mounted(spec: dict[str, Any]) -> str:
@@ -134,6 +137,7 @@ def mounted(spec: dict[str, Any]) -> str:
     return f'explorer.mount(document.getElementById("page"), {plain(spec)});'
 
 
-def first_page(listed: Iterable[Page], address: str) -> str:
-    """JavaScript that fills the first page."""
-    return f'explorer.contents(document.getElementById("page"), {plain(contents(listed, address))});'
+def first_page(listed: Iterable[Page], places: Places, spec: dict[str, Any]) -> str:
+    """JavaScript that fills the first page: `home.HOME`, with what the others ask and where their scripts are."""
+    pages = [{"slug": p.slug, "title": p.title, "question": p.question} for p in listed]
+    return mounted(spec | {"listed": pages, "scripts": places.page})

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tcpdynamics.models import SharedLink, SubPacketApproximate, SubPacketExact, SubPacketFull
 from tcpdynamics.models.parameters import describe
 from tcpdynamics.solvers import self_consistent
 
 from .page import Values
+
+if TYPE_CHECKING:
+    from tcpdynamics.solvers.programs.straightline import Program
 
 #: Fields that shape each chain; the others are inputs of its function.
 SHAPES = {"full": ("w_max", "stages"), "approximate": ("w_max",), "exact": ("w_max", "backoff_cap", "collapse")}
@@ -69,3 +72,44 @@ def without_law(kind: str, loss: float) -> str:
         limit = f"{loss_limit(kind):g}"
         return f"the {kind} chain has no stationary law at losses of {limit} and above; choose the exact one"
     return ""
+
+
+def event_program(values: Values, suffix: bool) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
+    """Packets that arrive and are sent per RTT, the law of the states, the chance of each event out of one that sends.
+
+    An event is a transition with the packets that arrive in it; all else that a state could earn is in `waits`: a
+    silent state, what it leads to, and how often its timeout has doubled. `windows`: packets sent in each state.
+    """
+    import sympy
+
+    from tcpdynamics.models.sub_packet.windows import one_lost, recovers
+    from tcpdynamics.solvers.markov.stationary import stationary_program
+    from tcpdynamics.solvers.programs.from_sympy import emit
+    from tcpdynamics.solvers.programs.straightline import Builder
+
+    model = SubPacketExact(
+        loss=[0.1, 0.2], retransmission_loss=[0.1, 0.2], base_timeout=[2.0, 3.0],  # swept, so that all are symbols
+        suffix_losses=suffix, **{name: int(values[name]) for name in SHAPES["exact"] if name in values},
+    )  # fmt: skip
+    chain, states, p = model.chain(), model.states(), sympy.Symbol("p", positive=True)
+    builder = Builder()
+    law = stationary_program(chain)
+    placed = builder.extend(law)
+    pi = dict(zip(chain.labels, (placed[i] for i in law.outputs), strict=True))
+    goodput = builder.total(
+        builder.mul(pi[s], emit(builder, mean)) for s, mean in model.arrivals().items() if model.packets()[s]
+    )
+    sent = []
+    for s, n in model.packets().items():
+        copies = one_lost(n, p, suffix) if "(" not in s and recovers(n, False) else 0
+        if n:
+            sent.append(builder.mul(pi[s], emit(builder, n + copies)))
+    events, chances = [], []
+    for (a, b), outcomes in model.delivered().joint.items():
+        for packets, chance in outcomes.items():
+            events.append([states.index(a), states.index(b), packets])
+            chances.append(emit(builder, chance))
+    program = builder.build([goodput, builder.total(sent), *(pi[s] for s in states), *chances])
+    waits = [[states.index(f"b({k})"), states.index(f"S1({k})"), 2**k] for k in range(model.backoff_cap + 1)]
+    about = {"states": len(states), "events": events, "waits": waits, "windows": [model.packets()[s] for s in states]}
+    return program, ("p", "p_r", "m_0"), about

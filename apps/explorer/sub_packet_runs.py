@@ -34,9 +34,14 @@ def read(words: Mapping[str, Any]) -> dict[str, Any]:
     InputError
         A value that the page refuses.
     """
+    return read_for("sub-packet", words)
+
+
+def read_for(slug: str, words: Mapping[str, Any]) -> dict[str, Any]:
+    """A page's values from the words of a job. Raises InputError."""
     from .pages import pages
 
-    values, complaints = pages()["sub-packet"].read({k: str(v)[:40] for k, v in words.items()})
+    values, complaints = pages()[slug].read({k: str(v)[:40] for k, v in words.items()})
     if complaints:
         raise InputError(complaints[0])
     return values
@@ -111,11 +116,11 @@ def measured(values: Mapping[str, Any], runs: xr.Dataset) -> dict[str, Any]:
         distances[kind] = numbers | {"verdict": str(grade_distance(far["low"], far["high"], AGREES, CLOSE))}
     return {
         "on_a_link": values["source"] != "slider",
-        "loss": _interval(loss),
-        "sent": [_interval(sent.isel(packets=n)) for n in range(most + 1)],
-        "goodput": _interval((runs.goodput_packet_rate * runs.mean_rtt).mean("flow")),
-        "timer": _interval(runs.rto_over_rtt),
-        "resent": _interval(runs.loss_rate_timeout / runs.loss_rate_other),
+        "loss": interval(loss),
+        "sent": [interval(sent.isel(packets=n)) for n in range(most + 1)],
+        "goodput": interval((runs.goodput_packet_rate * runs.mean_rtt).mean("flow")),
+        "timer": interval(runs.rto_over_rtt),
+        "resent": interval(runs.loss_rate_timeout / runs.loss_rate_other),
         "distances": distances,
         "flows": int(runs.sizes["flow"]),
         "runs": int(runs.sizes["replication"]),
@@ -142,9 +147,9 @@ def predictions(values: Mapping[str, Any], loss: Any) -> dict[str, Any]:
     return laws
 
 
-def _interval(values: xr.DataArray) -> dict[str, Any]:
+def interval(values: xr.DataArray) -> dict[str, Any]:
     """Mean and interval as JSON; None where too few runs had the quantity."""
     from tcpdynamics.validation.statistics import mean_interval
 
-    interval = mean_interval(values)
-    return {k: float(interval[k]) if np.isfinite(interval[k]) else None for k in ("mean", "low", "high")}
+    came = mean_interval(values.drop_vars("seed", errors="ignore"))
+    return {k: float(came[k]) if np.isfinite(came[k]) else None for k in ("mean", "low", "high")}

@@ -8,18 +8,15 @@ from typing import Any
 import numpy as np
 
 from tcpdynamics.models import SharedLink, SubPacketExact
-from tcpdynamics.models.sub_packet.windows import one_lost, recovers
 from tcpdynamics.solvers import self_consistent, stationary
-from tcpdynamics.solvers.markov.stationary import stationary_program
-from tcpdynamics.solvers.programs.from_sympy import emit
-from tcpdynamics.solvers.programs.straightline import Builder, Program
+from tcpdynamics.solvers.programs.straightline import Program
 
 from .. import numbers_retransmission_priority as numbers
 from ..numbers_retransmission_priority import CASES as CASES
 from ..page import Control, Figure, Page, Preset, Printed, Values, control
 from ..shown import shown
+from ..sub_packet_chains import event_program
 
-INPUTS = ("p", "p_r", "m_0")
 #: Packets per flow: ends of the pictures, as powers of two, and how many to each doubling.
 LEAST, MOST, STEPS = -4, 2, 8
 
@@ -32,41 +29,6 @@ def chain_of(values: Values) -> dict[str, Any]:
 
 def _slice(values: Values) -> int:
     return int(values["slice"])
-
-
-def _chain(values: Values, suffix: bool) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
-    """Packets that arrive and are sent per RTT, the law of the states, the chance of each event out of one that sends.
-
-    An event is a transition with the packets that arrive in it; all else that a state could earn is in `waits`: a
-    silent state, what it leads to, and how often its timeout has doubled.
-    """
-    import sympy
-
-    model = SubPacketExact(
-        loss=[0.1, 0.2], retransmission_loss=[0.1, 0.2], base_timeout=[2.0, 3.0],  # swept, so that all are symbols
-        backoff_cap=int(values["backoff_cap"]), collapse=int(values["collapse"]), suffix_losses=suffix,
-    )  # fmt: skip
-    chain, states, p = model.chain(), model.states(), sympy.Symbol("p", positive=True)
-    builder = Builder()
-    law = stationary_program(chain)
-    placed = builder.extend(law)
-    pi = dict(zip(chain.labels, (placed[i] for i in law.outputs), strict=True))
-    goodput = builder.total(
-        builder.mul(pi[s], emit(builder, mean)) for s, mean in model.arrivals().items() if model.packets()[s]
-    )
-    sent = []
-    for s, n in model.packets().items():
-        copies = one_lost(n, p, suffix) if "(" not in s and recovers(n, False) else 0
-        if n:
-            sent.append(builder.mul(pi[s], emit(builder, n + copies)))
-    events, chances = [], []
-    for (a, b), outcomes in model.delivered().joint.items():
-        for packets, chance in outcomes.items():
-            events.append([states.index(a), states.index(b), packets])
-            chances.append(emit(builder, chance))
-    program = builder.build([goodput, builder.total(sent), *(pi[s] for s in states), *chances])
-    waits = [[states.index(f"b({k})"), states.index(f"S1({k})"), 2**k] for k in range(model.backoff_cap + 1)]
-    return program, INPUTS, {"states": len(states), "events": events, "waits": waits}
 
 
 def _about(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
@@ -156,8 +118,8 @@ PAGE = Page(
         ),
     ),
     printed=(
-        Printed("even", ("backoff_cap", "collapse"), lambda v: _chain(v, False)),
-        Printed("suffix", ("backoff_cap", "collapse"), lambda v: _chain(v, True)),
+        Printed("even", ("backoff_cap", "collapse"), lambda v: event_program(v, False)),
+        Printed("suffix", ("backoff_cap", "collapse"), lambda v: event_program(v, True)),
         Printed("repeat", ("collapse",), _about),
     ),
     main=("share", "slice", "base_timeout", "collapse"),

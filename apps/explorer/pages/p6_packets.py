@@ -75,6 +75,7 @@ PAGE = PacketPage(
     figures=(),
     printed=(),
     exported=False,
+    menu=True,
     jobs=(JobKind("packets", read, run, prepare), JobKind("scenario-form", read_text, form)),
     notes=(
         "Each run is the packet simulator's own: a scenario and its seed give the same numbers here, in Python and "

@@ -16,6 +16,7 @@ PAGE = Page(
     figures=(),
     printed=(),
     facts=facts,
+    menu=True,
     jobs=(WITH_PACKETS, AGAIN),
     notes=(
         "A statement of a paper has cells: numbers and inequalities, each with the rule that decides it. What a paper "

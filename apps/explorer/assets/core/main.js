@@ -15,21 +15,6 @@ export const mount = async (root, spec) => {
   return fill ? fill(root, spec, begin()) : bench(root, spec);
 };
 
-/** The first page: what each of the others asks; listed: [{title, question, address}]. */
-export const contents = (root, listed) => {
-  const entry = ({ title, question, address }) =>
-    element("div", {}, element("dt", {}, element("a", { href: address }, title)), element("dd", {}, question));
-  root.replaceChildren(
-    element("h1", {}, "tcpdynamics explorer"),
-    element(
-      "p",
-      { class: "question" },
-      "Models of TCP congestion control, moved by sliders. Each page opens with a question.",
-    ),
-    element("dl", { class: "contents" }, ...listed.map(entry)),
-  );
-};
-
 /** Dash's own scripts, which a served document has: one after another, after the first picture. */
 const dash = async () => {
   const template = /** @type {HTMLTemplateElement | null} */ (document.getElementById("dash"));
@@ -44,4 +29,4 @@ const dash = async () => {
 };
 addEventListener("load", () => setTimeout(dash, 500));
 
-window["explorer"] = { register, mount, contents, live, packs: {} };
+window["explorer"] = { register, mount, live, packs: {} };

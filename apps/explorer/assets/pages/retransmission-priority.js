@@ -1,6 +1,7 @@
 import { element } from "../core/dom.js";
 import { percent, title } from "../core/numbers.js";
 import { page } from "../core/pages.js";
+import { flow, sums, zero } from "../models/flow.js";
 
 const kept = { sums: new Map() };
 /** While a slider moves, one point of so many is drawn. */
@@ -12,115 +13,6 @@ const remembered = (store, key, make) => {
     store.set(key, make());
   }
   return store.get(key);
-};
-
-/** Zero of a falling function between two points, by false position with halved ends (Illinois). */
-const zero = (f, a, b) => {
-  let fa = f(a),
-    fb = f(b),
-    side = 0;
-  for (let i = 0; i < 200 && Math.abs(b - a) > 1e-14 * Math.max(1, Math.abs(a)); i++) {
-    const c = i % 4 === 3 ? (a + b) / 2 : (a * fb - b * fa) / (fb - fa),
-      fc = f(c);
-    if (fc === 0) return c;
-    if (fc > 0) {
-      a = c;
-      fa = fc;
-      if (side === 1) fb /= 2;
-      side = 1;
-    } else {
-      b = c;
-      fb = fc;
-      if (side === -1) fa /= 2;
-      side = -1;
-    }
-    if (Math.abs(fc) < 1e-14) return c;
-  }
-  return (a + b) / 2;
-};
-
-/** What one case of losses makes of a chain: its numbers at a loss, and the loss at which it delivers a share. */
-const flow = (chain, ratio, low, timer) => {
-  const out = new Float64Array(chain.size),
-    x = new Float64Array(3);
-  const at = (p) => {
-    x[0] = p;
-    x[1] = ratio * p;
-    x[2] = timer;
-    chain.run(x, out);
-    return out;
-  };
-  const high = (1 - 1e-6) / Math.max(ratio, 1),
-    odds = (p) => Math.log(p / (1 - p)),
-    chance = (y) => 1 / (1 + Math.exp(-y));
-  const root = (share) => chance(zero((y) => at(chance(y))[0] / share - 1, odds(low), odds(high)));
-  return { at, root };
-};
-
-/**
- * Jain's index and the share of flows with nothing over L round trips, for all L up to a largest one, of a flow whose
- * numbers are in `out`.
- *
- * Backwards in time: what is still earned from each state with n round trips left, its square, and the chance of
- * nothing. A silence of h round trips is looked up h steps back, at the retransmission that ends it.
- */
-const sums = ({ states: size, events, waits }, out, timer, largest) => {
-  const pi = 2,
-    chances = 2 + size,
-    room = (largest + 1) * size; // n round trips left begin at n * size
-  const lengths = waits.map(([, , doubled]) => timer * doubled - 1),
-    silent = new Set(waits.map(([b]) => b));
-  const from = Int32Array.from(events, ([a]) => a),
-    next = Int32Array.from(events, ([, b]) => b),
-    packets = Float64Array.from(events, ([, , r]) => r);
-  const [first, second, none] = [0, 1, 2].map(() => new Float64Array(room));
-  none.fill(1, 0, size);
-  for (let n = 1; n <= largest; n++) {
-    const at = n * size,
-      before = at - size;
-    for (let i = 0; i < from.length; i++) {
-      const a = at + from[i],
-        b = before + next[i],
-        r = packets[i],
-        c = out[chances + i];
-      first[a] += c * (r + first[b]);
-      second[a] += c * (r * (r + 2 * first[b]) + second[b]);
-      if (r === 0) none[a] += c * none[b];
-    }
-    for (let k = 0; k < waits.length; k++) {
-      const b = at + waits[k][0],
-        to = Math.max(n - lengths[k], 0) * size + waits[k][1];
-      first[b] = first[to];
-      second[b] = second[to];
-      none[b] = none[to];
-    }
-  }
-  // An observer comes at each round trip of a silence alike: sums over the round trips before, from their beginning.
-  const before = [first, second, none].map((row) =>
-    waits.map(([, to]) => {
-      const sum = new Float64Array(largest + 1);
-      for (let n = 0; n < largest; n++) sum[n + 1] = sum[n] + row[n * size + to];
-      return sum;
-    }),
-  );
-  const jain = new Float64Array(largest + 1),
-    nothing = new Float64Array(largest + 1);
-  for (let L = 1; L <= largest; L++) {
-    const [mean, square, zero] = [first, second, none].map((row, which) => {
-      let sum = 0;
-      for (let i = 0; i < size; i++) if (!silent.has(i)) sum += out[pi + i] * row[L * size + i];
-      waits.forEach(([b], k) => {
-        const c = out[pi + b] / lengths[k],
-          ends = Math.min(lengths[k], L);
-        sum += c * (before[which][k][L] - before[which][k][L - ends]);
-        if (row === none) sum += c * (lengths[k] - ends);
-      });
-      return sum;
-    });
-    jain[L] = (mean * mean) / square;
-    nothing[L] = zero;
-  }
-  return { jain, nothing };
 };
 
 page("retransmission-priority", {

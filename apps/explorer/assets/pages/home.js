@@ -1,0 +1,385 @@
+// @ts-check
+// The first page: what this is, three doors, users of one link as lights, cards of the articles, and all pages.
+import { readAddress } from "../core/address.js";
+import { pageAddress } from "../core/article.js";
+import { written } from "../core/bench.js";
+import { element } from "../core/dom.js";
+import { pictureBox } from "../core/figure-box.js";
+import { drawingOf, page } from "../core/pages.js";
+import { functionsOf, script } from "../core/server.js";
+import { stage } from "../core/stage.js";
+import { started, uniform } from "../models/flow.js";
+import { percent, usersOf } from "../models/link.js";
+
+const DOTS = 100,
+  SIDE = 10;
+/** Of a light: while it sends, soon after, and long after it got something; a dark one has an outline alone. */
+const LIT = [255, 214, 102],
+  GLOW = [176, 122, 44],
+  DIM = [74, 58, 38],
+  NIGHT = "#10151c",
+  OUTLINE = "#6b7684";
+
+const mix = (from, to, t) => `rgb(${from.map((x, i) => Math.round(x + (to[i] - x) * t)).join(",")})`;
+
+/** A share with its interval: 32 % (29 to 35 %). @param {number[]} ends mean, low, high */
+const interval = ([mean, low, high]) => {
+  const words = `${percent(low).replace(" %", "")} to ${percent(high)}`;
+  return high > low ? `${percent(mean)} (${words})` : percent(mean);
+};
+
+/** The recorded number of users that is nearest. */
+const nearestOf = (table, n) =>
+  Object.keys(table)
+    .map(Number)
+    .reduce((best, one) => (Math.abs(one - n) < Math.abs(best - n) ? one : best));
+
+/** The sentence under the figure, in parts: plain words, and numbers in bold. */
+const sentence = (facts, n, model) => {
+  const [packets, linux] = [nearestOf(facts.packets, n), nearestOf(facts.linux, n)];
+  const at = (one) => (one === n ? "" : ` (recorded with ${one} users)`);
+  return [
+    `Of ${n} users, `,
+    percent(model),
+    " get nothing in 20 s by the model, ",
+    interval(facts.packets[packets]),
+    ` by packets${at(packets)} and `,
+    interval(facts.linux[linux]),
+    ` by Linux${at(linux)}.`,
+  ];
+};
+
+/** Users as runs of the chain: each has its own clock within a round trip, and its own seed, the same for every load. */
+class Village {
+  constructor(chain, constants) {
+    this.chain = chain;
+    this.constants = constants;
+    this.flows = [];
+  }
+
+  /** So many users at a time [round trips]: the first hundred are shown, and have a history as long as the window. */
+  settle(solved, timer, epochs, n, time) {
+    this.epochs = epochs;
+    this.flows = Array.from({ length: Math.min(n, DOTS) }, (_, i) => {
+      const random = uniform(7919 * (i + 1)),
+        phase = random();
+      const one = { next: started(this.chain, solved.out, timer, random), phase, sent: 0, got: -Infinity, at: 0 };
+      one.at = Math.floor(time + phase) - epochs;
+      return one;
+    });
+    this.move(time);
+  }
+
+  move(time) {
+    for (const one of this.flows) {
+      const now = Math.floor(time + one.phase);
+      for (; one.at < now; one.at++) {
+        const [sent, delivered] = one.next();
+        one.sent = sent;
+        if (delivered) one.got = one.at + 1;
+      }
+    }
+  }
+
+  /** How long ago [window] a user got something; 1 and more: nothing in the window. */
+  since(one) {
+    return (one.at - one.got) / this.epochs;
+  }
+
+  dark() {
+    return this.flows.filter((one) => this.since(one) >= 1).length;
+  }
+}
+
+const paint = (canvas, village) => {
+  const size = canvas.clientWidth,
+    scale = devicePixelRatio || 1;
+  if (!size) return;
+  if (canvas.width !== Math.round(size * scale)) {
+    canvas.width = canvas.height = Math.round(size * scale);
+  }
+  const pen = canvas.getContext("2d"),
+    step = canvas.width / (SIDE + 0.6),
+    radius = 0.34 * step;
+  pen.fillStyle = NIGHT;
+  pen.fillRect(0, 0, canvas.width, canvas.height);
+  pen.lineWidth = Math.max(1, scale);
+  for (let i = 0; i < DOTS; i++) {
+    const x = step * ((i % SIDE) + 0.8),
+      y = step * (Math.floor(i / SIDE) + 0.8),
+      one = village.flows[i];
+    if (!one) continue;
+    const since = village.since(one);
+    pen.beginPath();
+    pen.arc(x, y, one.sent ? radius * 1.15 : radius, 0, 2 * Math.PI);
+    if (one.sent || since < 1) {
+      pen.fillStyle = one.sent ? mix(LIT, GLOW, 0) : mix(GLOW, DIM, Math.min(1, since));
+      pen.fill();
+    } else {
+      pen.strokeStyle = OUTLINE;
+      pen.stroke();
+    }
+  }
+};
+
+/** The living figure: nodes, and its beginning. */
+const living = (spec, values, chain, signal) => {
+  const { facts } = spec,
+    still = matchMedia("(prefers-reduced-motion: reduce)");
+  const { rtt, timer, epochs, solved } = usersOf(chain, facts.link, facts);
+  const village = new Village(chain, facts);
+  const canvas = element("canvas", { class: "village", role: "img" }),
+    now = element("output", { class: "dark-now" }),
+    says = element("p", { class: "reading", role: "status" });
+  const c = spec.controls[0],
+    shown = element("output", { for: "control-users" });
+  const slider = element("input", {
+    type: "range",
+    id: "control-users",
+    min: c.low,
+    max: c.high,
+    step: c.step,
+    value: values.users,
+    list: "recorded-users",
+  });
+  const marks = Object.keys(facts.linux).map((n) => element("option", { value: n }));
+  let time = 0,
+    last = 0,
+    frame = 0,
+    plays = !still.matches,
+    visible = true;
+
+  const put = () => {
+    paint(canvas, village);
+    const dots = village.flows.length,
+      dark = village.dark();
+    now.textContent = `${dark} of ${dots} dark`;
+    const who = dots < values.users ? `${dots} of ${values.users} users` : `${dots} users`;
+    canvas.setAttribute("aria-label", `${who} as dots, lit while they send; ${dark} got nothing for 20 s`);
+  };
+  const tick = (stamp) => {
+    frame = 0;
+    if (!plays || !visible || signal.aborted) return;
+    time += Math.min(0.5, (stamp - last) / 1e3) / rtt;
+    last = stamp;
+    village.move(time);
+    put();
+    frame = requestAnimationFrame(tick);
+  };
+  const play = () => {
+    button.textContent = plays ? "Pause" : "Play";
+    one.hidden = plays;
+    last = performance.now();
+    if (plays && !frame) frame = requestAnimationFrame(tick);
+  };
+  const button = element("button", { type: "button", onclick: () => ((plays = !plays), play()) }, "Pause");
+  const one = element(
+    "button",
+    {
+      type: "button",
+      onclick: () => {
+        time += 1;
+        village.move(time);
+        put();
+      },
+    },
+    "One round trip",
+  );
+  const numbers = { model: NaN, loss: NaN };
+  const draw = () => {
+    const n = values.users,
+      came = solved(n);
+    shown.textContent = String(n);
+    numbers.model = came.nothing;
+    numbers.loss = came.loss;
+    village.settle(came, timer, epochs, n, time);
+    const parts = sentence(facts, n, came.nothing);
+    says.replaceChildren(...parts.map((part, i) => (i % 2 ? element("b", {}, part) : part)));
+    put();
+    node.dispatchEvent(new CustomEvent("drawn", { bubbles: true, detail: { at: performance.now(), numbers } }));
+  };
+  slider.addEventListener("input", () => {
+    values.users = Number(slider.value);
+    draw();
+  });
+  still.addEventListener("change", () => ((plays = !still.matches), play()), { signal });
+  addEventListener("resize", put, { signal });
+  new IntersectionObserver(([entry]) => ((visible = entry.isIntersecting), play())).observe(canvas);
+  signal.addEventListener("abort", () => cancelAnimationFrame(frame));
+
+  const { rate, base_rtt, buffer, packet_size } = facts.link;
+  const key = (kind, words) => element("span", {}, element("i", { class: `light ${kind}` }), words);
+  const node = element(
+    "section",
+    { class: "living", "aria-label": "Users of one link" },
+    canvas,
+    element(
+      "p",
+      { class: "legend" },
+      key("lit", "sends now"),
+      key("dim", "got data in the last 20 s"),
+      key("out", "nothing for 20 s"),
+      now,
+    ),
+    element(
+      "p",
+      { class: "control-line" },
+      element("label", { for: "control-users" }, "users ", shown),
+      slider,
+      element("datalist", { id: "recorded-users" }, ...marks),
+      button,
+      one,
+    ),
+    says,
+    element(
+      "p",
+      { class: "note" },
+      `They share ${rate} Mbit/s with a round trip of ${base_rtt} ms and ${buffer} packets of buffer, ${packet_size} bytes each. `,
+      "Model: the exact sub-packet chain, which also moves the dots. Packets: Reno by the RFCs. ",
+      `Linux: ${facts.kernel} with CUBIC. In brackets: 95 % intervals.`,
+    ),
+  );
+  return { node, draw, play };
+};
+
+/** A card of an article, whose picture is drawn when it comes into sight. */
+const card = (spec, one, signal) => {
+  const f = one.spec.figures.find((each) => each.name === one.figure),
+    box = pictureBox(f);
+  const node = element(
+    "a",
+    { class: "card", href: pageAddress(spec, one.slug) },
+    element("b", {}, one.title),
+    element("div", { class: "thumbnail", "aria-hidden": "true", inert: true }, box),
+    element("span", {}, one.finding),
+  );
+  const own = {
+    ...one.spec,
+    script: one.spec.slug,
+    functions: spec.functions,
+    packed: spec.answers ? undefined : `assets/${one.spec.slug}-functions.js`,
+  };
+  const fill = async () => {
+    const slug = own.script;
+    if (!drawingOf(slug)) await script(spec.scripts.replace("{}", slug), () => drawingOf(slug));
+    if (signal.aborted) return;
+    const scene = stage(node, own, { ...one.values }, { [f.name]: box }, { signal, say: () => {}, set: () => {} });
+    const figure = scene.figures[f.name],
+      show = figure.show.bind(figure);
+    figure.height = 150;
+    figure.show = (data) => show({ ...data, xTitle: undefined, yTitle: undefined }); // a thumbnail has no room for titles
+    scene.draw();
+  };
+  const watch = new IntersectionObserver(
+    ([entry]) => {
+      if (!entry.isIntersecting) return;
+      watch.disconnect();
+      fill().catch(() => node.classList.add("without")); // the words stand without the picture
+    },
+    { rootMargin: "200px" },
+  );
+  watch.observe(node);
+  return node;
+};
+
+/** A way in: a heading that is a link, and what is behind it. */
+const door = (href, title, ...nodes) =>
+  element("section", { class: "way" }, element("h2", {}, element("a", { href }, title)), ...nodes);
+
+const TONES = ["good", "fair", "poor", "open"],
+  SHORT = ["hold", "hold with conditions", "do not hold", "are open"];
+
+/** How many statements have each verdict, as a bar with its numbers. */
+const bar = (verdicts) =>
+  element(
+    "ul",
+    { class: "verdict-bar" },
+    ...verdicts.map(([, count], i) =>
+      element("li", { class: TONES[i], style: `flex-grow: ${count}` }, element("b", {}, String(count)), ` ${SHORT[i]}`),
+    ),
+  );
+
+page("home", {
+  mount(root, spec, signal) {
+    const [values, complaints] = readAddress(spec, written(spec)),
+      { facts } = spec;
+    const { functions, missing } = functionsOf(spec, values);
+    const said = element("p", { class: "complaint", role: "status" }, complaints.join(". "));
+    const place = element("div", { class: "living" }, element("div", { class: "village" }));
+    const all = facts.verdicts.reduce((sum, [, count]) => sum + count, 0);
+    const [first] = facts.cards;
+    const entry = ({ slug, title, question }) =>
+      element(
+        "div",
+        {},
+        element("dt", {}, element("a", { href: pageAddress(spec, slug) }, title)),
+        element("dd", {}, question),
+      );
+    root.replaceChildren(
+      said,
+      element(
+        "div",
+        { class: "home" },
+        element(
+          "div",
+          { class: "what" },
+          element("h1", {}, "Five papers on TCP, moved and checked"),
+          element(
+            "p",
+            { class: "question" },
+            "Move the models of five papers on congestion control. See where packets and Linux agree with them.",
+          ),
+        ),
+        place,
+        element(
+          "div",
+          { class: "ways" },
+          ...(first
+            ? [
+                door(
+                  pageAddress(spec, first.slug),
+                  "Teach",
+                  element("p", {}, "An article for each paper: guess first, then move the figure."),
+                ),
+              ]
+            : []),
+          door(
+            pageAddress(spec, "claims"),
+            "Check a paper",
+            element("p", {}, `The papers make ${all} statements. Each has a rule that decides it.`),
+            bar(facts.verdicts),
+          ),
+          door(
+            pageAddress(spec, "my-link"),
+            "My link",
+            element(
+              "p",
+              {},
+              "Enter rate, round trip, buffer and users. Read loss, silence, fairness and waiting time.",
+            ),
+          ),
+        ),
+      ),
+      ...(first
+        ? [
+            element("h2", { id: "articles" }, "Articles"),
+            element("div", { class: "cards" }, ...facts.cards.map((one) => card(spec, one, signal))),
+          ]
+        : []),
+      element("h2", {}, "All pages"),
+      element("dl", { class: "contents all" }, ...spec.listed.map(entry)),
+    );
+    const begin = (chain) => {
+      const figure = living(spec, values, chain, signal);
+      place.replaceWith(figure.node);
+      figure.draw();
+      figure.play();
+    };
+    if (missing.length)
+      Promise.all(missing).then(
+        ([chain]) => signal.aborted || begin(chain),
+        (error) => (said.textContent = error.message),
+      );
+    else begin(functions.chain);
+  },
+});

@@ -1,0 +1,275 @@
+// @ts-check
+// What happens on a link that users share: by the chain, by packets, by recorded Linux and recorded stacks.
+import { element } from "../core/dom.js";
+import { Facts } from "../core/facts.js";
+import { startJob } from "../core/jobs.js";
+import { brief } from "../core/numbers.js";
+import { KINDS, page } from "../core/pages.js";
+import { get } from "../core/server.js";
+import { percent, usersOf } from "../models/link.js";
+import { described, nearest } from "../models/records.js";
+
+const ms = (x) => `${brief(Number(x.toPrecision(3)))} ms`,
+  two = (x) => x.toFixed(2);
+/**
+ * What is read of a link: its name in the tables, and how a number of it is written.
+ * @type {Record<string, [string, (x: number) => string]>}
+ */
+const QUANTITIES = {
+  loss: ["packets lost", percent],
+  silent: ["time silent", percent],
+  jain: ["fairness (Jain, 20 s)", two],
+  nothing: ["users with nothing in 20 s", percent],
+  wait: ["waiting time, mean", ms],
+};
+const METHODS = ["chain", "packets", "Linux", "stacks"];
+const HEADS = ["Chain", "Packets", "Linux, recorded", "Stacks, recorded"];
+const NOT = "not covered";
+
+/** A mean with its interval, each as `write` has it. */
+const withInterval = (ends, write) => {
+  if (!ends || ends.mean === null || ends.mean === undefined) return "not measured";
+  const { mean, low, high } = ends;
+  if (low === null || low === high) return write(mean);
+  const short = (x) => write(x).replace(/ (%|ms)$/, "");
+  return `${write(mean)} (${short(low)} to ${short(high)})`;
+};
+const ends = ([mean, low, high]) => ({ mean, low, high });
+
+/** The table: a row for each quantity and a column for each method; on a narrow screen, a list for each quantity. */
+class Methods extends Facts {
+  show(data) {
+    this.data = data;
+    this.box.removeAttribute("role"); // a table with a button is no image
+    this.box.removeAttribute("aria-label");
+    const cell = (parts, i) =>
+      element(
+        "td",
+        { class: parts[0] === NOT ? "words faint" : "words" },
+        element("i", {}, HEADS[i]),
+        element("span", {}, ...parts),
+      );
+    const row = (name, cells) =>
+      element("tr", {}, element("th", { scope: "row" }, name), ...cells.map((one, i) => cell([one].flat(), i)));
+    const busy = document.activeElement;
+    this.box.replaceChildren(
+      element(
+        "table",
+        { class: "methods" },
+        element(
+          "thead",
+          {},
+          element("tr", {}, element("td", {}), ...HEADS.map((head) => element("th", { scope: "col" }, head))),
+        ),
+        element(
+          "tbody",
+          {},
+          ...data.rows.map(({ key, cells }) => row(QUANTITIES[key][0], cells)),
+          row("where it holds", data.holds),
+        ),
+      ),
+    );
+    if (busy instanceof HTMLElement && this.box.contains(busy)) busy.focus();
+    if (this.table && this.table.open) this.fill();
+  }
+
+  rows() {
+    const head = METHODS.flatMap((name) => (name === "chain" ? [name] : [name, `${name}, low`, `${name}, high`]));
+    return [["quantity", ...head], ...this.data.rows.map(({ key, numbers }) => [key, ...numbers])];
+  }
+}
+KINDS.methods = Methods;
+
+// ---- the packet simulator at this point --------------------------------------------------------------------
+const ids = { spec: null, redraw: () => {}, simulator: null };
+const measured = { runs: [], job: null };
+const keyOf = (values) => JSON.stringify(values);
+const runOf = (values) => measured.runs.findLast((one) => one.key === keyOf(values));
+
+const simulator = (values) => {
+  const told = element("span", { role: "status" });
+  const stop = () => measured.job && measured.job.cancel();
+  const cancel = element("button", { type: "button", hidden: true, onclick: stop }, "Cancel");
+  const run = () => {
+    stop();
+    const key = keyOf(values),
+      users = values.users;
+    cancel.hidden = false;
+    measured.job = startJob("my-link-packets", { ...values }, async (status, job) => {
+      if (job !== measured.job) return;
+      const { state, said, share } = status;
+      told.textContent =
+        state === "running" ? `${said || "running"}: ${Math.round(100 * share)} %` : state === "done" ? "" : said;
+      if (["waiting", "running"].includes(state)) return;
+      cancel.hidden = true;
+      if (state !== "done") return;
+      measured.runs.push({ key, users, data: await (await get(job.address("result.json"))).json() });
+      ids.redraw();
+    });
+  };
+  const button = element("button", { type: "button", onclick: run }, "Run packets");
+  return element("span", { class: "actions" }, button, cancel, told);
+};
+
+// ---- what each method says, and where it holds -------------------------------------------------------------
+/** Where the chain holds, or why it does not; and how far it is from packets, or from Linux. */
+const chainHolds = (values, facts, now, run, linux) => {
+  if (!facts.of_chain.includes(values.sender)) return "Not here: its windows are Reno's.";
+  if (values.queue !== "droptail") return "Not here: its queue drops what arrives when it is full.";
+  const each = `Packets per round trip for each user: ${brief(Number(now.each.toPrecision(3)))}`;
+  if (!now.loss) return `Not here. ${each}. Its windows end at ${facts.w_max}.`;
+  const top = `${percent(now.top)} of round trips are at its largest window, ${facts.w_max}`;
+  if (!now.covered) return `Not here: ${top}. It holds up to ${percent(facts.most_at_top)}.`;
+  const other = run ? run.data.silent.mean : linux && linux.silent ? linux.silent[0] : NaN,
+    off = Math.round(100 * (now.silent - other));
+  const from =
+    Math.abs(off) >= 1
+      ? ` Its silence is ${Math.abs(off)} points ${off > 0 ? "above" : "below"} that of ${run ? "packets" : "Linux"}.`
+      : "";
+  return `${each}. It takes losses for independent, and the buffer for always full.${from}`;
+};
+
+const packetsHold = (spec, values, run) => {
+  if (values.sender === "linux-bbr") return "Not here: the packet simulator has no BBR.";
+  if (!spec.answers) return "In the served page only (tcpdynamics explore).";
+  if (!run) return "Not run on this link yet.";
+  const { runs, seconds, use } = run.data;
+  return `${runs} runs of ${brief(seconds)} s. The link is used ${percent(use.mean)} of the time.`;
+};
+
+/** The six stacks at a link: the least and the greatest mean. */
+const ofStacks = (points, key) => {
+  const means = points.map((p) => p[key][0]);
+  return [Math.min(...means), Math.max(...means)];
+};
+
+page("my-link", {
+  panels(spec, values) {
+    ids.spec = spec;
+    ids.simulator = spec.answers ? simulator(values) : null;
+    return [];
+  },
+
+  draw(values, functions, figures, set, spec, moving, redraw) {
+    if (ids.spec === spec) ids.redraw = redraw;
+    const { facts } = spec,
+      { rtt, solved } = usersOf(functions.chain, values, facts);
+    const now = solved(values.users, true),
+      fits = facts.of_chain.includes(values.sender) && values.queue === "droptail",
+      covered = fits && now.covered,
+      wait = 1e3 * (rtt - values.base_rtt / 1e3);
+    const chain = covered ? { ...now, wait } : {};
+    const run = runOf(values);
+    const linux = nearest(facts.points, values, (p) => p.sender === values.sender);
+    const other = (p) => !/^linux-/.test(p.sender),
+      stack = nearest(facts.points, values, other);
+    const stacks = stack
+      ? facts.points.filter((p) => other(p) && p.queue === stack.queue && p.buffer === stack.buffer)
+      : [];
+
+    const recorded = (key) => {
+      if (!linux) return null;
+      if (key === "wait" && linux.median_wait)
+        return [ends(linux.median_wait), `${withInterval(ends(linux.median_wait), ms)} median`];
+      return linux[key]
+        ? [ends(linux[key]), withInterval(ends(linux[key]), QUANTITIES[key][1])]
+        : [null, "not recorded"];
+    };
+    const ofAll = (key) => {
+      const own = key === "wait" ? "median_wait" : key;
+      if (!stacks.length) return null;
+      if (!stacks[0][own]) return [null, "not recorded"];
+      const write = QUANTITIES[key][1],
+        [low, high] = ofStacks(stacks, own);
+      return [
+        { mean: null, low, high },
+        `${write(low).replace(/ (%|ms)$/, "")} to ${write(high)}${own === key ? "" : " median"}`,
+      ];
+    };
+    const rows = Object.entries(QUANTITIES).map(([key, [, write]]) => {
+      const l = recorded(key),
+        s = ofAll(key),
+        p = run ? run.data[key] : null;
+      const cells = [
+        covered ? write(chain[key]) : NOT,
+        p ? withInterval(p, write) : values.sender === "linux-bbr" ? NOT : "not run",
+        l ? l[1] : NOT,
+        s ? s[1] : NOT,
+      ];
+      const three = (e) => (e ? [e.mean ?? NaN, e.low ?? NaN, e.high ?? NaN] : [NaN, NaN, NaN]);
+      const numbers = [covered ? chain[key] : NaN, ...three(p), ...three(l && l[0]), ...three(s && s[0])];
+      return { key, cells, numbers };
+    });
+    const holds = [
+      chainHolds(values, facts, now, run, linux),
+      [packetsHold(spec, values, run), ...(ids.spec === spec && ids.simulator ? [ids.simulator] : [])],
+      linux ? `${facts.kernel}. ${described(linux, values)}` : "No record near this link.",
+      stacks.length
+        ? `${stacks.length} stacks, each beside itself. ${described(stack, values)}`
+        : "No record near this link.",
+    ];
+    figures.results.show({ rows, holds });
+
+    const points = runsNear(values);
+    const x = [...new Set([...facts.users, ...points.map((one) => one.users)])].sort((a, b) => a - b);
+    const along = x.map((n) => (fits ? solved(n) : { covered: false }));
+    const curve = (key) => along.map((at) => (at.covered ? at[key] : NaN));
+    const series = [
+      { name: "loss", y: curve("loss") },
+      { name: "time silent", y: curve("silent") },
+      { name: "users with nothing in 20 s", y: curve("nothing") },
+    ];
+    const place = (found) => ({
+      kind: "points",
+      y: x.map((n) => (found(n) ? found(n).mean : null)),
+      low: x.map((n) => (found(n) ? found(n).low : null)),
+      high: x.map((n) => (found(n) ? found(n).high : null)),
+    });
+    const onLink = (n) => {
+      const own = { ...values, users: n },
+        p = nearest(facts.points, own, (one) => one.sender === values.sender && one.users === n);
+      return p && p.nothing ? ends(p.nothing) : null;
+    };
+    if (x.some(onLink)) series.push({ name: "Linux: nothing in 20 s", ...place(onLink) });
+    if (points.length) {
+      const found = (n) => (points.findLast((one) => one.users === n) || { data: { nothing: null } }).data.nothing;
+      series.push({ name: "packets: nothing in 20 s", ...place(found) });
+    }
+    figures.users.show({
+      x: Float64Array.from(x),
+      xTitle: "users",
+      xLog: true,
+      xRange: [1, 1000],
+      yTitle: "share",
+      range: [0, 1],
+      marker: values.users,
+      series,
+    });
+    return {
+      says: sentence(values, rtt, now, covered, run, linux),
+      numbers: { loss: chain.loss, silent: chain.silent, jain: chain.jain, nothing: chain.nothing, wait: chain.wait },
+    };
+  },
+});
+
+/** Runs of packets on this link, with any number of users. */
+const runsNear = (values) => {
+  const but = (text) => JSON.stringify({ ...JSON.parse(text), users: 0 });
+  return measured.runs.filter((one) => but(one.key) === but(keyOf(values)));
+};
+
+/** What happens on the link, by each method that covers it. */
+const sentence = (values, rtt, now, covered, run, linux) => {
+  const each = brief(Number(now.each.toPrecision(3))),
+    who = values.users === 1 ? "the only user" : `each of ${values.users} users`;
+  const first = `Pipe and buffer hold ${each} ${each === "1" ? "packet" : "packets"} for ${who}; a round trip takes up to ${ms(1e3 * rtt)}.`;
+  const by = { chain: covered && now.loss, packets: run && run.data.loss.mean, Linux: linux && linux.loss[0] };
+  const method = Object.keys(by).find((name) => typeof by[name] === "number");
+  if (!method) return `${first} No result covers this link yet: run its packets.`;
+  const clauses = [];
+  if (covered) clauses.push(`${percent(now.nothing)} by the chain`);
+  if (run) clauses.push(`${withInterval(run.data.nothing, percent)} by packets`);
+  if (linux && linux.nothing) clauses.push(`${withInterval(ends(linux.nothing), percent)} by Linux`);
+  const last = clauses.length ? ` Users who get nothing in 20 s: ${clauses.join(", ")}.` : "";
+  return `${first} By the ${method} ${percent(by[method])} of packets are lost.${last}`.replace("the Linux", "Linux");
+};

@@ -1,0 +1,65 @@
+"""The first page: what this is, where to go, and users of one link who get nothing."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from . import link_records
+from .article import articles
+from .numbers_my_link import CHAIN, CONSTANTS
+from .page import Control, Page, Printed
+from .pages import pages
+from .sub_packet_chains import event_program
+
+#: The link of Figs. 2 and 9 of Chen et al., in the words of `my-link`.
+LINK = {"rate": 1.0, "base_rtt": 200.0, "buffer": 50, "packet_size": 500}
+#: The sender of Linux that stands in the sentence: its default.
+SENDER = "linux-cubic"
+
+
+def facts(whole: bool = False) -> dict[str, Any]:
+    """Verdicts of the ledger, cards of the articles, and who gets nothing by packets and by Linux."""
+    kept = link_records.recorded()
+    on_link = [p for p in kept["points"] if p["sender"] == SENDER and LINK.items() <= p.items()]
+    return {
+        **CONSTANTS, "verdicts": verdicts(),
+        "link": LINK, "packets": kept["packets"],
+        "linux": {str(p["users"]): p["nothing"] for p in on_link}, "kernel": kept["kernel"],
+        "cards": [_card(slug) for slug in articles()],
+    }  # fmt: skip
+
+
+@cache
+def verdicts() -> list[list[Any]]:
+    """Each verdict of the ledger, and how many of the papers' statements have it."""
+    from tcpdynamics.paper_figures import ledger
+    from tcpdynamics.paper_figures.rules import VERDICTS
+    from tcpdynamics.paper_figures.statements import counts, outcome
+
+    statements, rows = ledger.ledger().statements, ledger.recorded()["rows"]
+    came = counts(outcome(one, rows).verdict for one in statements.values())
+    return [[verdict, came.get(verdict, 0)] for verdict in VERDICTS]
+
+
+def _card(slug: str) -> dict[str, Any]:
+    """An article's finding, and the page, picture and values of its first figure."""
+    article = articles()[slug]
+    page, step = pages()[article.page], next(step for step in article.steps if step["figure"])
+    names = ("slug", "script", "controls", "figures", "printed", "facts")
+    return {
+        "slug": slug, "title": article.title, "finding": article.finding, "figure": step["figure"],
+        "values": page.read(step["values"])[0], "spec": {k: v for k, v in page.spec().items() if k in names},
+    }  # fmt: skip
+
+
+HOME = Page(
+    slug="home",
+    title="Home",
+    question="Models of TCP congestion control from five papers, moved by sliders and checked against packets and "
+    "Linux.",
+    controls=(Control("users", "N", "1", "users on the link", 20, 300, 100, 10),),
+    figures=(),
+    printed=(Printed("chain", (), lambda values: event_program(CHAIN, False)),),
+    facts=facts,
+)

@@ -1,0 +1,113 @@
+"""What was recorded of links that users share, for the first page and `my-link`; `record` makes the file again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+FILE = Path(__file__).with_name("links_recorded.json")
+#: Users of the first page's link of which packets are recorded; runs of each.
+USERS, RUNS = tuple(range(20, 301, 10)), 20
+#: [s] In which a user gets something or nothing; each run has ten.
+WINDOW, DURATION = 20.0, 220.0
+#: Senders of Linux: words of the page -> name in the record, control of the kernel.
+LINUX = {
+    "linux-reno": ("Linux as it comes, Reno", "reno"), "linux-cubic": ("Linux as it comes, CUBIC", "cubic"),
+    "linux-bbr": ("Linux as it comes, BBR", "bbr"),
+}  # fmt: skip
+#: Links of Linux's record without round-trip times that differ between users.
+CROWDED = (
+    *(f"1 Mbit/s, {n} flows" for n in (20, 40, 100, 200)), "500 kbit/s, 50 flows", "250 kbit/s, 25 flows",
+    "gateway, drop-tail", "gateway, SFQ",
+)  # fmt: skip
+#: What is taken of it.
+QUANTITIES = {
+    "loss": "loss rate", "silent": "0 sent", "jain": "Jain's index, 20 s", "nothing": "locked out for 20 s",
+}  # fmt: skip
+
+
+@cache
+def recorded() -> dict[str, Any]:
+    """The file: the kernel, what packets and Linux gave, each number with its 95 % interval [mean, low, high]."""
+    content: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
+    return content
+
+
+def record() -> dict[str, Any]:
+    """The file's content: packets simulated now (two minutes), the rest from the records of the comparisons."""
+    from tcpdynamics.validation.comparisons.engines import stored
+    from tcpdynamics.validation.comparisons.linux_sub_packet import RECORD
+
+    nothing = {str(n): packets(n) for n in USERS}
+    return {"kernel": stored(RECORD)["kernel"], "packets": nothing, "points": [*linux(), *stacks()]}
+
+
+def packets(users: int) -> list[float]:
+    """Share of users that get nothing in 20 s on 1 Mbit/s, 200 ms, 50 packets of 500 bytes; Reno by the RFCs."""
+    from tcpdynamics.validation.comparisons.crowded_links import CrowdedLink
+    from tcpdynamics.validation.comparisons.packets_vs_linux import SIMULATED
+    from tcpdynamics.validation.packet import Record, replicate
+
+    link = CrowdedLink((), users, duration=DURATION)
+    scenario = replace(link.simulated(SIMULATED["simulator, RFCs"]), slice=WINDOW, record=Record())
+    return ends(replicate(scenario, RUNS).slice_starved.mean("slice"))
+
+
+def linux() -> Iterator[dict[str, Any]]:
+    """Links of the sub-packet paper that Linux carried."""
+    from tcpdynamics.validation.comparisons import LinuxSubPacket
+    from tcpdynamics.validation.comparisons.crowded_links import LINKS
+
+    study = LinuxSubPacket(links=CROWDED)
+    cells = study.cells()
+    for name in CROWDED:
+        link = LINKS[name]
+        for word, (sender, _) in LINUX.items():
+            runs = study.gathered(study.recorded(cells[name, sender]))
+            queue = "sfq" if link.discipline else "droptail"
+            yield {
+                "sender": word, "rate": link.rate / 1e6, "base_rtt": 1e3 * link.rtt[0], "buffer": link.buffer,
+                "users": link.flows, "packet_size": link.packet_size, "queue": queue,
+                **{key: ends(runs.sel(quantity=quantity)) for key, quantity in QUANTITIES.items()},
+            }  # fmt: skip
+
+
+def stacks() -> Iterator[dict[str, Any]]:
+    """Two flows of one sender, Linux's own and stacks of others, on 10 Mbit/s and 40 ms."""
+    from tcpdynamics.validation.comparisons import LinuxStacks
+    from tcpdynamics.validation.comparisons.linux_stacks import LINKS
+
+    study = LinuxStacks()
+    words = {control: word for word, (_, control) in LINUX.items()}
+    for (link, one, other), cell in study.cells().items():
+        if one == other:
+            runs = study.gathered(study.recorded(cell))
+            queue = link.lower().replace("-", "_") if "CoDel" in link else "droptail"
+            yield {
+                "sender": words.get(one, one), "rate": 10.0, "base_rtt": 40.0, "buffer": LINKS[link][0], "users": 2,
+                "packet_size": cell.scenario.flows[0].packet_size, "queue": queue,
+                "loss": ends(runs.sel(quantity=["loss, first", "loss, second"]).mean("quantity")),
+                "median_wait": ends(1e3 * runs.sel(quantity="queueing delay, median")),
+            }  # fmt: skip
+
+
+def ends(runs: xr.DataArray) -> list[float]:
+    """Mean and 95 % interval over replications, to four digits.
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> ends(xr.DataArray([0.1, 0.1, 0.1], dims="replication"))
+    [0.1, 0.1, 0.1]
+    """
+    from tcpdynamics.validation.statistics import mean_interval
+
+    interval = mean_interval(runs.drop_vars("seed", errors="ignore"))
+    return [float(f"{float(interval[end]):.4g}") for end in ("mean", "low", "high")]

@@ -1,0 +1,105 @@
+"""What happens on a link that users share?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import link_records, my_link_runs
+from .. import numbers_my_link as numbers
+from ..jobs import JobKind
+from ..page import Choice, Control, Figure, Page, Preset, Printed, Values
+from ..shown import shown
+from ..sub_packet_chains import event_program
+
+FIELDS = ("rate", "base_rtt", "buffer", "packet_size")
+#: Disciplines of the packet simulator that its form, or a record, has here; the chain's is the first.
+QUEUES = {
+    "droptail": "a full queue drops what arrives", "codel": "CoDel: drops by waiting time",
+    "fq_codel": "FQ-CoDel: a lane for each user, CoDel in each", "sfq": "SFQ: lanes served in turn",
+}  # fmt: skip
+SENDERS = {
+    "linux-reno": "Reno as Linux has it, with SACK", "linux-cubic": "CUBIC, Linux's default",
+    "linux-bbr": "BBR, recorded with Linux only", "rfc-reno": "Reno by the RFCs, with SACK",
+}  # fmt: skip
+#: Senders whose windows the chain describes.
+OF_CHAIN = ("linux-reno", "rfc-reno")
+
+
+def covered(values: Values) -> bool:
+    """Whether the chain has this sender and this queue."""
+    return values["sender"] in OF_CHAIN and values["queue"] == "droptail"
+
+
+def facts(whole: bool = False) -> dict[str, Any]:
+    """What Linux and stacks gave, and what the script computes with."""
+    kept = link_records.recorded()
+    own = {"points": kept["points"], "kernel": kept["kernel"], "of_chain": OF_CHAIN, "users": numbers.USERS}
+    return numbers.CONSTANTS | own
+
+
+def dataset(values: Values) -> Any:
+    """The chain's shares against the number of users."""
+    return numbers.along(*(values[name] for name in FIELDS)).set_index("users").to_xarray()
+
+
+PAGE = Page(
+    slug="my-link",
+    title="My link",
+    question="What happens on a link that users share?",
+    controls=(
+        Control("rate", "C", "Mbit/s", "rate", 0.1, 100, 1, 0.01, log=True),
+        Control("base_rtt", "R_0", "ms", "round trip without queue", 10, 1000, 200, 0.1, log=True),
+        Control("buffer", "B", "packet", "buffer", 5, 2000, 50, 1, log=True),
+        Control("users", "N", "1", "users", 1, 1000, 100, 1, log=True),
+        Control("packet_size", "S", "byte", "packet size", 100, 1514, 500, 1),
+        Choice("sender", "", "congestion control", tuple(SENDERS), SENDERS),
+        Choice("queue", "", "queue discipline", tuple(QUEUES), QUEUES),
+    ),
+    figures=(
+        Figure(
+            "results", "By the chain, by packets, by Linux and by other stacks",
+            "Numbers: loss, silence, fairness, users with nothing and waiting time, by each method",
+            "methods", shown(numbers.results, "users", *FIELDS, covered=covered),
+        ),
+        Figure(
+            "users", "As users are added", "Curves: loss, time silent and users with nothing, against the users",
+            code=shown(numbers.along, *FIELDS),
+        ),
+    ),
+    printed=(Printed("chain", (), lambda values: event_program(numbers.CHAIN, False)),),
+    dataset=dataset,
+    facts=facts,
+    jobs=(JobKind("my-link-packets", my_link_runs.read, my_link_runs.run),),
+    served=("packets at this point",),
+    presets=(
+        Preset("a village on 1 Mbit/s", {}),
+        Preset("the same village with CUBIC", {"sender": "linux-cubic"}),
+        Preset(
+            "home line: 20 Mbit/s, 40 ms, 60 users",
+            {"rate": 20, "base_rtt": 40, "buffer": 67, "users": 60, "packet_size": 1500},
+        ),
+        Preset(
+            "office: 50 Mbit/s, 30 ms, 300 users",
+            {"rate": 50, "base_rtt": 30, "buffer": 125, "users": 300, "packet_size": 1500},
+        ),
+        Preset(
+            "satellite: 10 Mbit/s, 600 ms, 200 users",
+            {"rate": 10, "base_rtt": 600, "buffer": 500, "users": 200, "packet_size": 1500},
+        ),
+        Preset(
+            "two QUIC users on 10 Mbit/s", {"rate": 10, "base_rtt": 40, "buffer": 66, "users": 2, "packet_size": 1514},
+        ),
+    ),
+    menu=True,
+    notes=(
+        "Chain: the exact sub-packet chain of Chen et al. with windows up to 12 packets. The buffer is always full; "
+        "the loss is the one at which each user gets an equal share. Losses are independent of each other. The first "
+        "timeout lasts a round trip and 200 ms, in whole round trips, and at least two.",
+        "Packets: eight runs of this project's packet simulator, means with 95 % intervals. Acknowledgements have a "
+        "random delay of up to the sending time of a packet, as in the comparison with Linux.",
+        "Linux and stacks: recorded runs with 95 % intervals. A record counts as near where rate, round trip, buffer, "
+        "users and packet size each differ by a quarter at most.",
+        "Silent: a round trip in which a user sends no packet. Fairness: Jain's index of what users get in 20 s; it is "
+        "1 where all get the same, and 1/n where one of n users gets everything.",
+    ),
+)  # fmt: skip

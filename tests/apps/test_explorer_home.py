@@ -1,0 +1,146 @@
+"""The first page: its living figure, its numbers, its doors and cards; the menu of all pages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from explorer_tabs import legible, move
+from playwright.sync_api import Page
+
+from tcpdynamics.apps.explorer import link_records
+from tcpdynamics.apps.explorer.article import articles
+from tcpdynamics.apps.explorer.home import LINK, SENDER, verdicts
+from tcpdynamics.apps.explorer.numbers_my_link import by_chain
+
+#: What each drawing tells, in the order of drawings.
+HEARD = "window.drawn = []; addEventListener('drawn', (event) => window.drawn.push(event.detail))"
+#: How many dots send, have got something, or got nothing, by their colours in the middle.
+LIGHTS = """() => {
+  const shown = document.querySelector("canvas.village"), size = shown.width, step = size / 10.6;
+  const copy = Object.assign(document.createElement("canvas"), { width: size, height: size });
+  const pen = copy.getContext("2d", { willReadFrequently: true });
+  pen.drawImage(shown, 0, 0);
+  const { data } = pen.getImageData(0, 0, size, size), place = (i) => Math.round(step * (i + 0.8));
+  const reds = Array.from({ length: 100 }, (_, i) => data[4 * (place(Math.floor(i / 10)) * size + place(i % 10))]);
+  const between = (low, high) => reds.filter((red) => red > low && red <= high).length;
+  return [between(200, 255), between(60, 200), between(-1, 60)];
+}"""
+
+
+def home(tab: Page, address: str, moves: bool = True) -> None:
+    """Open the first page and wait for its figure, which moves by itself or waits for a reader."""
+    tab.emulate_media(reduced_motion="no-preference" if moves else "reduce")
+    tab.add_init_script(HEARD)
+    tab.goto(address)
+    tab.wait_for_function("() => window.drawn.length > 0")
+
+
+def at(tab: Page, users: int) -> dict[str, Any]:
+    """The page's numbers with so many users."""
+    move(tab, "users", users)
+    return tab.evaluate("() => window.drawn.at(-1).numbers")  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("place", ["served", "file"])
+def test_the_model_on_the_first_page_is_the_librarys(tab: Page, server: str, files: Path, place: str) -> None:
+    home(tab, server if place == "served" else (files / "index.html").as_uri())
+    for users in (20, 100, 300):
+        came = at(tab, users)
+        own = by_chain(float(users), **LINK)
+        assert came["model"] == pytest.approx(float(own["nothing"]), rel=1e-9)
+        assert came["loss"] == pytest.approx(float(own["loss"]), rel=1e-9)
+
+
+def test_dots_go_dark_as_users_are_added(tab: Page, server: str) -> None:
+    home(tab, server, moves=False)
+    dark = []
+    for users in (20, 60, 100, 200, 300):
+        model = at(tab, users)["model"]
+        sending, fed, without = tab.evaluate(LIGHTS)
+        assert sending + fed + without == 100
+        absent = max(0, 100 - users)  # no dots of users that are not there
+        assert abs(without - absent - model * (100 - absent)) < 15  # three standard deviations and more
+        dark.append(without - absent)
+        said = tab.locator(".dark-now").inner_text()
+        assert said == f"{without - absent} of {100 - absent} dark"
+    assert dark == sorted(dark) and dark[-1] > 20
+
+
+def test_the_sentence_says_what_was_recorded_and_for_whom(tab: Page, server: str) -> None:
+    home(tab, server)
+    kept = link_records.recorded()
+    linux = {p["users"]: p["nothing"] for p in kept["points"] if p["sender"] == SENDER and LINK.items() <= p.items()}
+    assert set(linux) == {20, 40, 100, 200}
+    for users, near in ((100, 100), (200, 200), (260, 200), (150, 100)):
+        at(tab, users)
+        said = tab.locator(".living .reading").inner_text()
+        assert said.startswith(f"Of {users} users, ")
+        assert f"{100 * kept['packets'][str(users)][0]:.0f} % (" in said
+        assert f"{100 * linux[near][0]:.0f} % ({100 * linux[near][1]:.0f} to {100 * linux[near][2]:.0f} %)" in said
+        assert (f"recorded with {near} users" in said) == (near != users)
+
+
+def test_the_figure_plays_pauses_and_steps(tab: Page, server: str) -> None:
+    picture = "() => document.querySelector('canvas.village').toDataURL()"
+    home(tab, server)
+    before = tab.evaluate(picture)
+    tab.wait_for_function(f"(before) => ({picture})() !== before", arg=before)
+    tab.get_by_role("button", name="Pause").click()
+    still = tab.evaluate(picture)
+    tab.wait_for_timeout(600)
+    assert tab.evaluate(picture) == still
+    tab.get_by_role("button", name="One round trip").click()
+    assert tab.evaluate(picture) != still
+    home(tab, server, moves=False)
+    tab.get_by_role("button", name="Play").wait_for()
+    still = tab.evaluate(picture)
+    tab.wait_for_timeout(600)
+    assert tab.evaluate(picture) == still
+
+
+def test_the_first_screen_has_all(tab: Page, server: str) -> None:
+    tab.set_viewport_size({"width": 1280, "height": 720})
+    home(tab, server)
+    for users in (20, 100, 260):
+        at(tab, users)
+        for part in ("h1", ".ways", "canvas.village", "#control-users", ".living .reading"):
+            box = tab.locator(part).bounding_box()
+            assert box is not None and box["y"] >= 0 and box["y"] + box["height"] <= 720, part
+    assert tab.locator(".way h2").all_inner_texts() == ["Teach", "Check a paper", "My link"]
+    counts = [int(text) for text in tab.locator(".verdict-bar b").all_inner_texts()]
+    assert counts == [count for _, count in verdicts()]
+
+
+@pytest.mark.parametrize("place", ["served", "file"])
+def test_each_article_has_a_card_with_its_first_figure(tab: Page, server: str, files: Path, place: str) -> None:
+    home(tab, server if place == "served" else (files / "index.html").as_uri())
+    for card, article in zip(tab.locator(".card").all(), articles().values(), strict=True):
+        card.scroll_into_view_if_needed()
+        card.locator(".picture canvas, .picture > svg").first.wait_for()
+        assert card.locator("> span").inner_text() == article.finding
+        assert article.slug in (card.get_attribute("href") or "")
+
+
+def test_the_menu_is_short(tab: Page, server: str, files: Path) -> None:
+    told = [article.title for article in articles().values()]
+    for address, more in ((server, ["Packets"]), ((files / "index.html").as_uri(), [])):
+        home(tab, address)
+        assert tab.locator("header a:not(.brand)").all_inner_texts() == ["Home", *told, "My link", *more, "Claims"]
+        assert tab.locator("header [aria-current]").inner_text() == "Home"
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (320, "dark")])
+def test_the_first_page_is_legible(tab: Page, server: str, width: int, scheme: str) -> None:
+    legible(tab, width, scheme, lambda: home(tab, server, moves=False))
+
+
+def test_records_of_linux_and_stacks_are_those_of_the_comparisons() -> None:
+    assert [*link_records.linux(), *link_records.stacks()] == link_records.recorded()["points"]
+    assert set(link_records.recorded()["packets"]) == {str(n) for n in link_records.USERS}
+
+
+@pytest.mark.slow
+def test_recorded_packets_are_those_of_the_simulator() -> None:
+    assert link_records.packets(120) == link_records.recorded()["packets"]["120"]

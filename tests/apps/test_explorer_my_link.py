@@ -1,0 +1,104 @@
+"""My link: the chain's numbers are the library's, packets run as a job, and what nothing covers is not guessed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from explorer_tabs import legible, numbers, opened
+from playwright.sync_api import Page
+
+from tcpdynamics.apps.explorer import my_link_runs
+from tcpdynamics.apps.explorer.numbers_my_link import W_MAX, by_chain, full_rtt
+from tcpdynamics.apps.explorer.pages import pages
+from tcpdynamics.errors import DomainError
+
+FIELDS = ("users", "rate", "base_rtt", "buffer", "packet_size")
+PRESETS = [(preset.name, pages()["my-link"].start() | preset.values) for preset in pages()["my-link"].presets]
+
+
+def column(tab: Page, method: str) -> dict[str, str]:
+    """What the table shows of a method, by quantity."""
+    place = tab.locator(".methods thead th").all_inner_texts().index(method) + 2
+    heads = tab.locator(".methods tbody th").all_inner_texts()
+    return dict(zip(heads, tab.locator(f".methods tbody td:nth-child({place}) > span").all_inner_texts(), strict=True))
+
+
+@pytest.mark.parametrize(("name", "values"), PRESETS, ids=[name for name, _ in PRESETS])
+def test_the_chain_is_the_librarys(tab: Page, server: str, files: Path, name: str, values: dict[str, Any]) -> None:
+    start = pages()["my-link"].start()
+    words = urlencode({k: v for k, v in values.items() if v != start[k]})
+    for address in (f"{server}/my-link?{words}", f"{(files / 'my-link.html').as_uri()}#{words}"):
+        opened(tab, address)
+        shown = {row[0]: row[1] for row in numbers(tab)[1:]}
+        came = by_chain(*(float(values[k]) for k in FIELDS))
+        if values["sender"] == "linux-cubic" or values["users"] == 2:
+            assert set(shown.values()) == {"NaN"}
+            continue
+        wait = 1e3 * full_rtt(values["rate"], 0.0, values["buffer"], values["packet_size"])
+        for key, value in (came | {"wait": wait}).items():
+            assert float(shown[key]) == pytest.approx(float(value), rel=1e-4)  # the table has five digits
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("sender=linux-cubic", "its windows are Reno's"),
+        ("queue=codel", "its queue drops what arrives when it is full"),
+        ("users=5", f"Its windows end at {W_MAX}"),
+        ("users=12", "of round trips are at its largest window"),
+    ],
+)
+def test_what_the_chain_does_not_cover_is_not_guessed(tab: Page, server: str, words: str, said: str) -> None:
+    opened(tab, f"{server}/my-link?{words}")
+    own = column(tab, "Chain")
+    assert said in own.pop("where it holds") and set(own.values()) == {"not covered"}
+    assert "by the chain" not in tab.locator(".reading").first.inner_text().lower()
+
+
+def test_records_are_named_where_they_are_near(tab: Page, server: str) -> None:
+    for words, said in (
+        ("", "Recorded on this link."),
+        ("users=110", "Nearest record: 100 users. It differs by users 10 %."),
+        ("users=150", "No record near this link."),
+        ("users=2&rate=10&base_rtt=40&buffer=66&packet_size=1514&sender=linux-bbr", "Recorded on this link."),
+    ):
+        opened(tab, f"{server}/my-link?{words}")
+        assert column(tab, "Linux, recorded")["where it holds"].endswith(said)
+    stacks = column(tab, "Stacks, recorded")
+    assert stacks["where it holds"].startswith("6 stacks") and " to " in stacks["packets lost"]
+    assert stacks["fairness (Jain, 20 s)"] == "not recorded"
+
+
+def test_packets_run_and_come_with_intervals(tab: Page, server: str) -> None:
+    opened(tab, f"{server}/my-link?users=8&rate=0.3&base_rtt=300&buffer=10&sender=rfc-reno")
+    assert column(tab, "Packets")["packets lost"] == "not run"
+    tab.get_by_role("button", name="Run packets").click()
+    tab.get_by_text("8 runs of").wait_for()
+    own = column(tab, "Packets")
+    assert " to " in own["packets lost"] and own["waiting time, mean"].startswith(tuple("123456789"))
+    assert "by packets" in tab.locator(".reading").first.inner_text()
+    assert "packets: nothing in 20 s" in tab.locator("[data-figure=users] .legend").inner_text()
+    opened(tab, f"{server}/my-link?sender=linux-bbr")
+    assert "has no BBR" in column(tab, "Packets")["where it holds"]
+
+
+def test_a_job_is_checked_and_gives_what_the_simulator_gives() -> None:
+    values = my_link_runs.read({"users": "5", "rate": "0.1", "buffer": "5", "base_rtt": "500"})
+    link = my_link_runs.scenario(values)
+    assert link.epoch == pytest.approx(full_rtt(0.1, 500, 5, 500)) and link.slice == 20.0
+    answer = json.loads(my_link_runs.run(values, lambda share: None)["result.json"])
+    assert 0 < answer["loss"]["low"] <= answer["loss"]["mean"] <= answer["loss"]["high"] < 1
+    with pytest.raises(DomainError, match="no BBR"):
+        my_link_runs.read({"sender": "linux-bbr"})
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (320, "dark"), (1280, "dark")])
+def test_the_table_is_legible(tab: Page, server: str, width: int, scheme: str) -> None:
+    legible(tab, width, scheme, lambda: opened(tab, f"{server}/my-link?users=110"))
+    for cell in tab.locator(".methods td:not(:empty) > span").all():
+        box = cell.bounding_box()
+        assert box is not None and box["x"] >= 0 and box["x"] + box["width"] <= width
