@@ -87,9 +87,10 @@ def event_program(values: Values, suffix: bool) -> tuple[Program, tuple[str, ...
     from tcpdynamics.solvers.programs.from_sympy import emit
     from tcpdynamics.solvers.programs.straightline import Builder
 
+    shape: dict[str, Any] = {name: int(values[name]) for name in SHAPES["exact"] if name in values}
     model = SubPacketExact(
         loss=[0.1, 0.2], retransmission_loss=[0.1, 0.2], base_timeout=[2.0, 3.0],  # swept, so that all are symbols
-        suffix_losses=suffix, **{name: int(values[name]) for name in SHAPES["exact"] if name in values},
+        suffix_losses=suffix, **shape,
     )  # fmt: skip
     chain, states, p = model.chain(), model.states(), sympy.Symbol("p", positive=True)
     builder = Builder()
