@@ -149,13 +149,13 @@ def sums(gamma: float) -> pd.DataFrame:
         "flows": n, "others' windows": n / (1 + (n - 1) * gamma), "others' throughput": n * (1 - gamma) + gamma,
         "the paper's bound 1/\N{GREEK SMALL LETTER GAMMA}": 1 / gamma if gamma else np.nan,
     })  # fmt: skip
-    for others in ("windows", "throughput"):
-        rows = [over_readings(f"logistic.sec32.packets.bound.{k}", others=others, buffer="2 RTT") for k in COUNTS]
+    for measured in ("windows", "throughput"):
+        rows = [over_readings(f"logistic.sec32.packets.bound.{k}", others=measured, buffer="2 RTT") for k in COUNTS]
         for word, column in zip(("", ", low", ", high"), zip(*rows, strict=True), strict=True):
             values = np.full(20, np.nan)
             if abs(gamma - 0.9) < 1e-9:
                 values[np.array(COUNTS) - 1] = column
-            table[f"packets, {others}{word}"] = values
+            table[f"packets, {measured}{word}"] = values
     return table
 
 

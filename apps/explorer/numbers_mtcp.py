@@ -57,8 +57,8 @@ def clocks(round_trip: float, there: float, back: float, asymmetry: float) -> pd
     """One-way times of two routes and the round trips that they make: true, and where the estimates end."""
     true = [round_trip / 2 + half for half in (asymmetry / 2 + there / 2, asymmetry / 2 - there / 2)]
     true += [round_trip / 2 + half for half in (-asymmetry / 2 + back / 2, -asymmetry / 2 - back / 2)]
-    known = [round_trip / 2 + half for half in (there / 2, -there / 2, back / 2, -back / 2)]
-    rows = [[*x, x[0] + x[2], x[0] + x[3], x[1] + x[2], x[1] + x[3]] for x in (true, known)]
+    estimated = [round_trip / 2 + half for half in (there / 2, -there / 2, back / 2, -back / 2)]
+    rows = [[*x, x[0] + x[2], x[0] + x[3], x[1] + x[2], x[1] + x[3]] for x in (true, estimated)]
     return pd.DataFrame({"time": [*WAYS], "true": rows[0], "estimated": rows[1]})
 
 

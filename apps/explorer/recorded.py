@@ -27,5 +27,5 @@ def over_readings(name: str, **labels: str) -> tuple[float, float, float]:
     """
     came = record(name.partition(".")[0])["rows"][name]
     pairs = zip(came["readings"], came["labels"], strict=True)
-    means = [mean for (_, _, mean), given in pairs if labels.items() <= given.items()]
+    means = [mean for (_, _, mean), setting in pairs if labels.items() <= setting.items()]
     return means[0], min(means), max(means)

@@ -102,9 +102,9 @@ def recorded() -> dict[str, Any]:
     return {
         "counts": numbers.COUNTS, "links": numbers.LINKS, "text": text,
         **{
-            others: [over_readings(f"logistic.sec32.packets.bound.{n}", others=others, buffer="2 RTT")
+            measured: [over_readings(f"logistic.sec32.packets.bound.{n}", others=measured, buffer="2 RTT")
                      for n in numbers.COUNTS]
-            for others in ("windows", "throughput")
+            for measured in ("windows", "throughput")
         },
         "shares": [interval(f"logistic.fig8.share.{link}") for link in numbers.LINKS],
         "said": [published(f"logistic.fig8.text.{link}") for link in text],

@@ -86,8 +86,8 @@ def recorded() -> dict[str, Any]:
     names = {scheme: [f"mtcp.table4.{scheme}.{100 * q:.0f}" for q in numbers.LOSSES] for scheme in schemes}
     return {
         "losses": numbers.LOSSES, "packet": numbers.PACKET, "ways": numbers.WAYS,
-        "printed": {scheme: [published(name) for name in each] for scheme, each in names.items()},
-        "packets": {scheme: [over_readings(name) for name in each] for scheme, each in names.items()},
+        "printed": {scheme: [published(name) for name in cells] for scheme, cells in names.items()},
+        "packets": {scheme: [over_readings(name) for name in cells] for scheme, cells in names.items()},
     }  # fmt: skip
 
 
