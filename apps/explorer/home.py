@@ -20,12 +20,12 @@ SENDER = "linux-cubic"
 
 def facts(whole: bool = False) -> dict[str, Any]:
     """Verdicts of the ledger, cards of the articles, and who gets nothing by packets and by Linux."""
-    kept = link_records.recorded()
-    on_link = [p for p in kept["points"] if p["sender"] == SENDER and LINK.items() <= p.items()]
+    record = link_records.recorded()
+    on_link = [p for p in record["points"] if p["sender"] == SENDER and LINK.items() <= p.items()]
     return {
         **CONSTANTS, "verdicts": verdicts(),
-        "link": LINK, "packets": kept["packets"],
-        "linux": {str(p["users"]): p["nothing"] for p in on_link}, "kernel": kept["kernel"],
+        "link": LINK, "packets": record["packets"],
+        "linux": {str(p["users"]): p["nothing"] for p in on_link}, "kernel": record["kernel"],
         "cards": [_card(slug) for slug in articles()],
     }  # fmt: skip
 

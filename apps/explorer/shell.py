@@ -119,11 +119,11 @@ def _scripts_of(page: Page | None) -> tuple[str, ...]:
 
 def _links(places: Places, listed: Iterable[Page], page: Page | None) -> str:
     """The menu, with the page that is open marked."""
-    own, marked = page.slug if page else "", ' aria-current="page"'
+    current, marked = page.slug if page else "", ' aria-current="page"'
     menu = [(FIRST, "Home", places.home)]
     menu += [(p.slug, p.title, places.pages.format(p.slug)) for p in sorted(listed, key=_place) if p.menu or p.article]
     return "".join(
-        f'<a href="{address}"{marked if slug == own else ""}>{escape(name)}</a>' for slug, name, address in menu
+        f'<a href="{address}"{marked if slug == current else ""}>{escape(name)}</a>' for slug, name, address in menu
     )
 
 

@@ -32,9 +32,8 @@ def covered(values: Values) -> bool:
 
 def facts(whole: bool = False) -> dict[str, Any]:
     """What Linux and stacks gave, and what the script computes with."""
-    kept = link_records.recorded()
-    own = {"points": kept["points"], "kernel": kept["kernel"], "of_chain": OF_CHAIN, "users": numbers.USERS}
-    return numbers.CONSTANTS | own
+    record = {name: link_records.recorded()[name] for name in ("points", "kernel")}
+    return numbers.CONSTANTS | record | {"of_chain": OF_CHAIN, "users": numbers.USERS}
 
 
 def dataset(values: Values) -> Any:
