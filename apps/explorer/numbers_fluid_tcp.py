@@ -23,8 +23,9 @@ def motion(model: Any, end: float) -> Any:
 
 
 def verdict(model: Any) -> str:
-    """Whether the point of rest is stable, by the exact linearisation."""
-    return "stable" if model.stability_margin() > 0 else "unstable"
+    """Whether the point of rest is stable, by the exact linearisation; empty where the buffer is full there."""
+    margin = model.stability_margin()
+    return "" if np.isnan(margin) else ": stable" if margin > 0 else ": unstable"
 
 
 def window(model: Any, end: float) -> pd.DataFrame:
@@ -59,7 +60,7 @@ def plane(model: Any, end: float) -> pd.DataFrame:
     q, W = course.q.values, course.W.values
     tops = max(1, q.max(), rest.queue), max(W.max(), rest.window)
     large = [(last, top) for last, top in zip(large_swings(course, rest), tops, strict=True) if last]
-    lines = {f"point of rest: {verdict(model)}": ([rest.window], [rest.queue]), "motion": (W, q)}
+    lines = {f"point of rest{verdict(model)}": ([rest.window], [rest.queue]), "motion": (W, q)}
     if large and large[0][0].high - large[0][0].low > 0.05 * large[0][1]:  # else the point of rest hides it
         part = slice(large[0][0].first, large[0][0].last + 1)
         lines["last swing"] = W[part], q[part]
@@ -71,7 +72,7 @@ def chart(marking: str, model: Any, fields: dict[str, float]) -> pd.DataFrame:
     edge = boundary(marking, np.linspace(0.005, 1.5, 120), **fields)
     edge = edge[edge[:, 2] > 0]
     lines = {
-        f"the sliders: {verdict(model)}": ([model.flows], [model.base_rtt]),
+        f"the sliders{verdict(model)}": ([model.flows], [model.base_rtt]),
         "boundary of stability": (edge[:, 0], edge[:, 1]),
     }
     return planes(lines, "flows", "base round-trip time [s]")
@@ -83,7 +84,7 @@ def facts(marking: str, model: Any, fields: dict[str, float], end: float) -> pd.
     of_queue, of_window = large_swings(course, rest)
     last = of_queue or of_window
     rows = {
-        "small deviations": "die out" if model.stability_margin() > 0 else "grow",
+        "small deviations": {": stable": "die out", ": unstable": "grow"}.get(verdict(model), "no closed form"),
         "window at rest": rest.window, "queue at rest": rest.queue, "marked at rest": rest.loss,
         "round-trip time at rest": rest.rtt,
         "swing of the queue": of_queue.high - of_queue.low if of_queue else np.nan,

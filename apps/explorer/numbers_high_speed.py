@@ -66,10 +66,11 @@ def teeth(loss: float, a: float, b: float, end: float) -> pd.DataFrame:
         while at < times[-1]:  # from the window after a loss to the next loss
             low = (1 - law.decrease(w)) * w
             piece = solve_ivp(
-                lambda t, s: [law.increase(s[0]), s[0]], (at, np.inf), [low, 0], events=lost, rtol=1e-9, atol=1e-9,
-                dense_output=True,
+                lambda t, s: [law.increase(s[0]), s[0]], (at, np.inf), [low, 0], "DOP853", events=lost, rtol=1e-12,
+                atol=1e-12, dense_output=True,
             )  # fmt: skip
-            parts.append(piece.sol(times[(times >= at) & (times < piece.t[-1])])[0])
+            inside = times[(times >= at) & (times < piece.t[-1])]  # none where losses come faster than these times
+            parts.append(piece.sol(inside)[0] if inside.size else inside)
             at, w = piece.t[-1], piece.y[0, -1]
         return np.concatenate(parts)[: times.size]
 
