@@ -193,6 +193,9 @@ export class Ladder extends Curves {
 
 const halo = { stroke: "var(--paper)", "stroke-width": 2.5, "paint-order": "stroke", "stroke-linejoin": "round" };
 
+/** A point as a path has it. */
+const written = (point) => point.map((x) => x.toFixed(1)).join();
+
 /** The curve of an arrow between two circles: its path, its head, and the point at a share of the way. */
 const arrow = ([x1, y1], [x2, y2], [column1, row1], [column2, row2], from, to, high) => {
   let cx = (x1 + x2) / 2,
@@ -215,13 +218,19 @@ const arrow = ([x1, y1], [x2, y2], [column1, row1], [column2, row2], from, to, h
   const head = (long) => {
     const ex = bx + ux * long,
       ey = by + uy * long;
-    return `${bx.toFixed(1)},${by.toFixed(1)} ${(ex - uy * long * 0.5).toFixed(1)},${(ey + ux * long * 0.5).toFixed(1)} ${(ex + uy * long * 0.5).toFixed(1)},${(ey - ux * long * 0.5).toFixed(1)}`;
+    return [
+      [bx, by],
+      [ex - uy * long * 0.5, ey + ux * long * 0.5],
+      [ex + uy * long * 0.5, ey - ux * long * 0.5],
+    ]
+      .map(written)
+      .join(" ");
   };
   const at = (t) => [
     (1 - t) ** 2 * ax + 2 * t * (1 - t) * cx + t * t * bx,
     (1 - t) ** 2 * ay + 2 * t * (1 - t) * cy + t * t * by,
   ];
   const end = [bx + ux * 4, by + uy * 4];
-  const d = `M${ax.toFixed(1)},${ay.toFixed(1)}Q${cx.toFixed(1)},${cy.toFixed(1)} ${end[0].toFixed(1)},${end[1].toFixed(1)}`;
+  const d = `M${written([ax, ay])}Q${written([cx, cy])} ${written(end)}`;
   return { d, head, at };
 };

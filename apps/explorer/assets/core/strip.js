@@ -101,7 +101,9 @@ export class Strip extends Curves {
         colour: again ? COLOURS[1] : colour,
         thick: 2.5,
         mark: lost ? "lost" : again ? "again" : "fresh",
-        label: `${name}: data packet ${one.segment + 1}, ${KINDS_OF_SEND[one.kind]}, sent at ${shown(one.time)} s${lost ? ", dropped" : again ? ", a duplicate" : ""}`,
+        label:
+          `${name}: data packet ${one.segment + 1}, ${KINDS_OF_SEND[one.kind]}, sent at ${shown(one.time)} s` +
+          (lost ? ", dropped" : again ? ", a duplicate" : ""),
       });
     }
     for (const one of acks) {
@@ -119,7 +121,8 @@ export class Strip extends Curves {
         colour: COLOURS[6],
         thick: 1.5,
         mark: lost ? "lost" : "ack",
-        label: `${name}: ACK that asks for packet ${one.asks + 1}, sent at ${shown(one.time)} s${lost ? ", dropped" : ""}`,
+        label:
+          `${name}: ACK that asks for packet ${one.asks + 1}, sent at ${shown(one.time)} s` + (lost ? ", dropped" : ""),
       });
     }
   }

@@ -9,7 +9,8 @@ const MOST = 60,
   EVENTS = 4000;
 
 /**
- * @typedef {{ time: number, segment: number, transmission: number, kind: string, arrives: number | null, fresh: boolean }} Send
+ * @typedef {{ time: number, segment: number, transmission: number, kind: string, arrives: number | null,
+ *   fresh: boolean }} Send
  * @typedef {{ time: number, number: number, asks: number, arrives: number | null }} Ack
  */
 

@@ -142,10 +142,16 @@ page("leap", {
     const says = `Of 100 segments ${brief(plain)} arrive twice without LEAP and ${brief(leap)} with it; ${percent(of("ack_share"))} of the timeouts are caused by lost acknowledgements alone.`;
     const last = printed(values.variant).at(-1);
     const about = {
-      causes: `Lost acknowledgements alone cause ${percent(of("ack_share"))} of the timeouts; where nothing came back, ${percent(of("suspicion_right"))}.`,
+      causes:
+        `Lost acknowledgements alone cause ${percent(of("ack_share"))} of the timeouts; ` +
+        `where nothing came back, ${percent(of("suspicion_right"))}.`,
       duplicates: `Of 100 segments ${brief(plain)} arrive twice without LEAP and ${brief(leap)} with it.`,
-      finished: `At ${brief(values.density)} transfers a second ${percent(share(values.density, two[0]))} finish without LEAP and ${percent(share(values.density, two[1]))} with it.`,
-      table1: `${values.variant} at 3.5 transfers a second, nodes ${values.nodes}: published ${percent(last.published)}, packets ${ends(last.packets)}${last.ns2 ? `, ns-2 ${ends(last.ns2)}` : ""}.`,
+      finished:
+        `At ${brief(values.density)} transfers a second ${percent(share(values.density, two[0]))} finish without LEAP ` +
+        `and ${percent(share(values.density, two[1]))} with it.`,
+      table1:
+        `${values.variant} at 3.5 transfers a second, nodes ${values.nodes}: published ${percent(last.published)}, ` +
+        `packets ${ends(last.packets)}${last.ns2 ? `, ns-2 ${ends(last.ns2)}` : ""}.`,
     };
     return {
       says,

@@ -14,7 +14,7 @@ const SIZE = 8 * 576,
   END = 60;
 const WAY = SIZE / RATE + DELAY;
 
-/** The place of a packet in the numbers `lost_data` and `lost_acks`, whose binary digits say what is dropped; -1 without. */
+/** The binary digit of `lost_data` or `lost_acks` that says whether a packet is dropped; -1 without. */
 const placeOf = (kind, [first, transmission = 1]) => {
   if (kind === "ack") return first < ACKS ? first : -1;
   return first < SEGMENTS && transmission <= 2 ? SEGMENTS * (transmission - 1) + first : -1;

@@ -378,7 +378,9 @@ const beside = (figures, chosen, here, { at, valid, W, loss }) => {
 /** What an article says below the measured points: the load that is nearest. */
 const aboutOf = (name, { measured_flows, measured_loss, measured_silent, chain_silent }) => {
   const law = Number.isFinite(chain_silent) ? `; the full chain says ${percent(chain_silent)}` : "";
-  const words = `${name}, ${measured_flows} flows: at a loss of ${percent(measured_loss)}, silent in ${percent(measured_silent)} of the round trips${law}.`;
+  const words =
+    `${name}, ${measured_flows} flows: at a loss of ${percent(measured_loss)}, ` +
+    `silent in ${percent(measured_silent)} of the round trips${law}.`;
   return { measured: words, measured_law: words };
 };
 
