@@ -45,7 +45,8 @@ def verdicts() -> list[list[Any]]:
 def _card(slug: str) -> dict[str, Any]:
     """An article's finding, and the page, picture and values of its first figure."""
     article = articles()[slug]
-    page, step = pages()[article.page], next(s for s in article.steps if s["figure"] and not s["page"])
+    step = next(step for step in article.steps if step["figure"])
+    page = pages()[step["page"] or article.page]
     names = ("slug", "script", "controls", "figures", "printed", "facts")
     return {
         "slug": slug, "title": article.title, "finding": article.finding, "figure": step["figure"],

@@ -245,7 +245,7 @@ const living = (spec, values, chain, signal) => {
 /** A card of an article, whose picture is drawn when it comes into sight. */
 const card = (spec, one, signal) => {
   const f = one.spec.figures.find((each) => each.name === one.figure),
-    box = pictureBox(f);
+    box = f ? pictureBox(f) : element("div"); // the words stand without a picture
   const node = element(
     "a",
     { class: "card", href: pageAddress(spec, one.slug) },
@@ -274,11 +274,12 @@ const card = (spec, one, signal) => {
     ([entry]) => {
       if (!entry.isIntersecting) return;
       watch.disconnect();
-      fill().catch(() => node.classList.add("without")); // the words stand without the picture
+      fill().catch(() => node.classList.add("without"));
     },
     { rootMargin: "200px" },
   );
-  watch.observe(node);
+  if (f) watch.observe(node);
+  else node.classList.add("without");
   return node;
 };
 
