@@ -44,7 +44,8 @@ def sent(
     problem = joining(motion_of(kind(**fields, capacity=per_flow(capacities))), there)
     problem = replace(problem, start=start(problem, capacities[0], begin))
     rates = trajectory(problem, times(end, whole)).sent.transpose("flow", "time").values
-    return np.where(abs(rates) < 20 * capacities[-1], rates, np.nan)
+    within = (abs(rates) < (20 * capacities[-1] if whole else np.inf)).all(axis=0)
+    return np.where(np.logical_and.accumulate(within), rates, np.nan)
 
 
 def rates(
@@ -55,7 +56,9 @@ def rates(
     of_flows = sent(kind, fields, capacities, begin, joins, leaves, end, whole)
     of_one = trajectory(motion_of(alone), times(end, whole)).w.values
     table = pd.DataFrame({"time [RTT]": times(end, whole)} | {f"flow {i + 1}": row for i, row in enumerate(of_flows)})
-    table["a flow alone (logistic)"] = np.where(abs(of_one) < 20 * capacities[-1], of_one, np.nan)
+    table["a flow alone (logistic)"] = np.where(
+        abs(of_one) < (20 * capacities[-1] if whole else np.inf), of_one, np.nan
+    )
     return table
 
 
@@ -72,7 +75,7 @@ def plane(
     of_flows = sent(kind, fields, capacities, begin, joins, leaves, end, whole)
     n, K = len(capacities), capacities[-1]
     first, last = of_flows[0], np.where(np.isfinite(of_flows[0]), of_flows[-1], np.nan)
-    top = 1.05 * np.nanmax([K, *np.fmin([of_flows[0], of_flows[-1]], 3 * K).ravel()])
+    top = 1.05 * np.nanmax([K, *np.minimum([of_flows[0], of_flows[-1]], 3 * K).ravel()])
     settled, solo, lone = points_of_rest(**point)
     places, still_first, still_last = nullclines(top, **point)  # where the right-hand side changes its sign
     lines = {

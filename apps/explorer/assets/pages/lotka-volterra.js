@@ -446,7 +446,8 @@ page("lotka-volterra", {
     const motion = moved(flows, times, stops, { error }),
       sent = motion.states.map((state, i) => (state ? flows.sent(times[i], state) : new Array(n).fill(NaN)));
     const far = map ? 20 * K * values.ratio : Infinity; // a map that left its interval does not come back
-    const rate = (i) => sent.map((rates) => (Math.abs(rates[i]) < far ? rates[i] : NaN));
+    const lost = sent.findIndex((rates) => rates.some((r) => !(Math.abs(r) < far)));
+    const rate = (i) => sent.map((rates, k) => (lost < 0 || k < lost ? rates[i] : NaN));
     const single = alone(values, functions, times, map, flows.start[0], error),
       one = single.states.map((state) => (state && Math.abs(state[0]) < far ? state[0] : NaN));
     figures.rates.show({
