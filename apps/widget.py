@@ -79,5 +79,5 @@ def figure(page: str, name: str, **values: Any) -> Figure:
         No such page, picture or control, or a value outside its control.
     """
     spec = live.spec(page, name, values)
-    made = _class(page, live.keys(page, spec["values"]))
-    return made(spec=spec, values=spec["values"])
+    cls = _class(page, live.keys(page, spec["values"]))
+    return cls(spec=spec, values=spec["values"])

@@ -88,10 +88,10 @@ def read(slug: str, text: str) -> Article:
 def _step(slug: str, text: str) -> dict[str, Any]:
     heading, *lines = text.strip().splitlines()
     keys: dict[str, str] = {}
-    while lines and (found := _LINE.fullmatch(lines[0])):
-        if found[1] not in _KEYS:
-            raise InputError(f"a step of the article {slug} has no {found[1]}; it has {', '.join(_KEYS)}")
-        keys[found[1]] = found[2]
+    while lines and (line := _LINE.fullmatch(lines[0])):
+        if line[1] not in _KEYS:
+            raise InputError(f"a step of the article {slug} has no {line[1]}; it has {', '.join(_KEYS)}")
+        keys[line[1]] = line[2]
         lines = lines[1:]
     before, _, after = "\n".join(lines).partition("\n---\n")
     values = dict(pair.split("=") for pair in keys.get("set", "").split())
@@ -124,17 +124,17 @@ def _paragraphs(text: str) -> list[str]:
 @cache
 def articles() -> dict[str, Article]:
     """slug -> article, in the order of the files' names."""
-    found = {}
+    by_slug = {}
     for file in sorted(resources.files(f"{__package__}.articles").iterdir(), key=lambda file: file.name):
         if file.name.endswith(".md"):
             slug = "paper-" + file.name.removesuffix(".md").partition("_")[2]
-            found[slug] = read(slug, file.read_text(encoding="utf-8"))
-    return found
+            by_slug[slug] = read(slug, file.read_text(encoding="utf-8"))
+    return by_slug
 
 
 def facts(article: Article, pages: Mapping[str, Page]) -> dict[str, Any]:
     """What the script must know of an article: its steps, with checked values, and the statements that it names."""
-    steps, others = [], others_of(article)
+    steps, moved = [], others_of(article)
     for step in article.steps:
         values, complaints = pages[step["page"] or article.page].read(step["values"])
         if complaints:
@@ -146,7 +146,7 @@ def facts(article: Article, pages: Mapping[str, Page]) -> dict[str, Any]:
         "steps": steps,
         "page": article.page,
         "bench": pages[article.page].title,
-        "pages": {slug: pages[slug].spec() for slug in others},
+        "pages": {slug: pages[slug].spec() for slug in moved},
         "counts": _counts(article.paper),
         "statements": {name: _statement(name) for name in article.statements()},
     }

@@ -28,8 +28,8 @@ def needs(module: str) -> list[str]:
     []
     """
     folder = (ASSETS / module).parent
-    found = _IMPORT.findall(_text(module))
-    return [(folder / place).resolve().relative_to(ASSETS.resolve()).as_posix() for _, place in found]
+    imports = _IMPORT.findall(_text(module))
+    return [(folder / place).resolve().relative_to(ASSETS.resolve()).as_posix() for _, place in imports]
 
 
 def bundle(*modules: str) -> str:
@@ -56,8 +56,8 @@ def core_script() -> str:
 def page_script(*slugs: str) -> str:
     """The modules of pages that `core_script` lacks; comes after it. Scripts of two pages may both have a module."""
     core = _order([CORE])
-    own = [module for module in _order(f"pages/{slug}.js" for slug in slugs) if module not in core]
-    return '"use strict";\n{\n' + "".join(map(_wrapped, own)) + "}\n"
+    modules = [module for module in _order(f"pages/{slug}.js" for slug in slugs) if module not in core]
+    return '"use strict";\n{\n' + "".join(map(_wrapped, modules)) + "}\n"
 
 
 def style_sheet() -> str:

@@ -37,10 +37,10 @@ def checked(page: str, figure: str, values: dict[str, Any]) -> tuple[Page, dict[
     names = [f.name for f in one.figures]
     if figure not in names:
         raise DomainError(f"the page {page} has no figure {figure!r}; it has {', '.join(names)}")
-    taken, complaints = one.read({name: str(value) for name, value in values.items()}, shows=False)
+    checked_values, complaints = one.read({name: str(value) for name, value in values.items()}, shows=False)
     if complaints:
         raise DomainError(complaints[0])
-    return one, taken
+    return one, checked_values
 
 
 def spec(page: str, figure: str, values: dict[str, Any]) -> dict[str, Any]:
@@ -48,13 +48,13 @@ def spec(page: str, figure: str, values: dict[str, Any]) -> dict[str, Any]:
 
     Sliders that shape the page's functions stay at their values.
     """
-    one, taken = checked(page, figure, values)
-    whole = one.spec()
+    one, start = checked(page, figure, values)
+    page_spec = one.spec()
     shaping = {name for printed in one.printed for name in printed.shape}
-    moving = [c for c in whole["controls"] if c["name"] in whole["main"] and c["name"] not in shaping]
-    figures = [f for f in whole["figures"] if f["name"] == figure]
-    others = [f for f in whole["figures"] if f["name"] != figure]
-    return whole | {"figures": [*figures, *others], "moving": moving, "values": taken}
+    moving = [c for c in page_spec["controls"] if c["name"] in page_spec["main"] and c["name"] not in shaping]
+    figures = [f for f in page_spec["figures"] if f["name"] == figure]
+    unseen = [f for f in page_spec["figures"] if f["name"] != figure]
+    return page_spec | {"figures": [*figures, *unseen], "moving": moving, "values": start}
 
 
 @cache

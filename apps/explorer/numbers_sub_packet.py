@@ -70,12 +70,12 @@ def silence(count: int, base_timeout: float, shapes: Shapes, sender: dict[str, A
 def measured(group: str, quantity: str, base_timeout: float, shapes: Shapes) -> pd.DataFrame:
     """ "goodput" or "silence" against loss: the chains, and what was measured, with 95 % intervals."""
     series = {name: points()[name] for name in GROUPS[group]}
-    own = [row["loss"][0] for rows in series.values() for row in rows]
-    table = along(np.unique([*(0.005 + 0.005 * np.arange(99)), *own]), quantity, base_timeout, shapes)
+    losses = [row["loss"][0] for rows in series.values() for row in rows]
+    table = along(np.unique([*(0.005 + 0.005 * np.arange(99)), *losses]), quantity, base_timeout, shapes)
     for name, rows in series.items():
-        found = {row["loss"][0]: row["goodput"] if quantity == "goodput" else row["sent"][0] for row in rows}
+        by_loss = {row["loss"][0]: row["goodput"] if quantity == "goodput" else row["sent"][0] for row in rows}
         for column, part in ((name, 0), (f"{name}, low", 1), (f"{name}, high", 2)):
-            table[column] = [found[p][part] if p in found else np.nan for p in table["loss rate"]]
+            table[column] = [by_loss[p][part] if p in by_loss else np.nan for p in table["loss rate"]]
     return table
 
 

@@ -86,8 +86,8 @@ def page_of(path: str, search: str, end: str = "") -> str:
     """The document at a path; `end` stands below the page."""
     listed, slug = pages(), path.strip("/")
     if slug and slug not in listed:
-        said = f'document.getElementById("page").textContent = {plain(missing(slug))};'
-        return document(places(), listed.values(), said, end=end)
+        sentence = f'document.getElementById("page").textContent = {plain(missing(slug))};'
+        return document(places(), listed.values(), sentence, end=end)
     page = listed[slug] if slug else HOME
     spec = spec_of(page, search)
     keys = "+".join(printed.key(spec["values"]) for printed in page.printed if not printed.lazy)
@@ -218,8 +218,8 @@ def _routes(server: Any) -> None:
 
     @server.get("/site/<made>/<name>")  # type: ignore[untyped-decorator]
     def site(made: str, name: str) -> Response:
-        own = (pages().keys() | {FIRST}) & {name.removesuffix(".js")}
-        text = {"core.js": core_script, "style.css": style_sheet}.get(name) or (own and (lambda: page_script(*own)))
+        slugs = (pages().keys() | {FIRST}) & {name.removesuffix(".js")}
+        text = {"core.js": core_script, "style.css": style_sheet}.get(name) or (slugs and (lambda: page_script(*slugs)))
         kind = "text/css" if name.endswith(".css") else "text/javascript"
         return kept(text(), kind, FOR_EVER) if text and made == version() else abort(404)
 

@@ -52,12 +52,14 @@ def totals(tables: Iterable[Mapping[str, Any]]) -> dict[str, int]:
 def chain_finding(result: xr.Dataset, figure: go.Figure) -> tuple[str, dict[str, Any]]:
     """The famous agreement: at how many loads the printed chain is near, by link; and P(silent) against the loss."""
     verdicts = result.verdict.sel(chain="full")
-    near = {str(k): int(verdicts.sel(link=k).isin([Verdict.AGREES, Verdict.CLOSE]).sum()) for k in result.link.values}
+    matches = {
+        str(k): int(verdicts.sel(link=k).isin([Verdict.AGREES, Verdict.CLOSE]).sum()) for k in result.link.values
+    }
     text = (
-        f"The published chain matches packets at {near['spread']} of {result.sizes['flows']} loads when RTTs "
-        f"are spread by 5 %. Where all its assumptions hold, it matches at {near['independent']}. Errors cancel."
+        f"The published chain matches packets at {matches['spread']} of {result.sizes['flows']} loads when RTTs "
+        f"are spread by 5 %. Where all its assumptions hold, it matches at {matches['independent']}. Errors cancel."
     )
-    if near["spread"] < near["independent"] + 2:
+    if matches["spread"] < matches["independent"] + 2:
         text = text.removesuffix(" Errors cancel.")
     names = {"full": "the chain", "spread": "packets, spread RTTs", "independent": "packets, its assumptions hold"}
     data = [
@@ -117,13 +119,13 @@ def table_figure(paper: str) -> dict[str, Any]:
     start, title, axis = TABLES[paper]
     rows = ledger.recorded()["rows"]
     claims = [one for name, one in ledger.claims(paper).items() if name.startswith(start) and name.count(".") == 3]
-    shown = [one for one in claims if (rows.get(one.id) or {}).get("packets")]
-    senders = list(dict.fromkeys(one.case["sender"] for one in shown))
-    places = [" ".join(v for k, v in one.case.items() if k != "sender") for one in shown]
+    measured = [one for one in claims if (rows.get(one.id) or {}).get("packets")]
+    senders = list(dict.fromkeys(one.case["sender"] for one in measured))
+    places = [" ".join(v for k, v in one.case.items() if k != "sender") for one in measured]
     data: list[dict[str, Any]] = []
     layout: dict[str, Any] = {"height": 300, "annotations": [], "title": {"text": title}}
     for i, sender in enumerate(senders):
-        mine = [(place, one) for place, one in zip(places, shown, strict=True) if one.case["sender"] == sender]
+        mine = [(place, one) for place, one in zip(places, measured, strict=True) if one.case["sender"] == sender]
         x, y = (f"{way}{i + 1 if i else ''}" for way in "xy")
         low = i / len(senders)
         at = {"x": [place for place, _ in mine], "xaxis": x, "yaxis": y, "showlegend": i == 0, "mode": "markers"}

@@ -44,16 +44,16 @@ def rows(result: xr.Dataset) -> list[tuple[str, str, str, list[tuple[str, str]]]
     """A line for each statement: place, words, what was published, and of each sender a cell with its verdict."""
     lines = []
     for one in today.STATEMENTS:
-        found = today.answers(one, result)
-        cells = [(today.cell(answer), answer.verdict) for answer in found.values()]
+        answers = today.answers(one, result)
+        cells = [(today.cell(answer), answer.verdict) for answer in answers.values()]
         lines.append((one.of_ledger.place, one.words, one.of_ledger.published_text, cells))
     return lines
 
 
 def verdicts(result: xr.Dataset) -> dict[str, list[str]]:
     """The verdict of each statement, for each sender of Linux."""
-    found = [today.answers(one, result) for one in today.STATEMENTS]
-    return {name: [one[name].verdict for one in found] for name in LINUX_SENDERS}
+    answers = [today.answers(one, result) for one in today.STATEMENTS]
+    return {name: [one[name].verdict for one in answers] for name in LINUX_SENDERS}
 
 
 def answer(result: xr.Dataset) -> str:

@@ -73,8 +73,8 @@ def html_of(figures: Mapping[str, go.Figure | Mapping[str, Any]]) -> dict[str, M
 
     parts = {}
     for name, figure in figures.items():
-        whole = figure if isinstance(figure, Mapping) else json.loads(figure.to_json())
-        text = json.dumps(_short(whole), separators=(",", ":")).replace("<", "\\u003c")
+        plain = figure if isinstance(figure, Mapping) else json.loads(figure.to_json())
+        text = json.dumps(_short(plain), separators=(",", ":")).replace("<", "\\u003c")
         place = EXPLORER + MOVES.get(name, "").replace("&", "&amp;")
         parts[name] = Markup(
             f'<div class="plot"><div class="drawn" id="figure-{name}">'

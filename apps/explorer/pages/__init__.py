@@ -16,5 +16,5 @@ def pages() -> dict[str, Page]:
     names = sorted(module.name for module in pkgutil.iter_modules(__path__))
     listed: list[Page] = [import_module(f"{__name__}.{name}").PAGE for name in names]
     by_slug = {page.slug: page for page in listed}
-    told = [page_of(article, by_slug) for article in articles().values()]
-    return {page.slug: page for page in [*told, *listed]}
+    written = [page_of(article, by_slug) for article in articles().values()]
+    return {page.slug: page for page in [*written, *listed]}

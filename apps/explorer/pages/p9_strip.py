@@ -22,8 +22,8 @@ def _whole(name: str) -> Any:
 
 def dataset(values: Values) -> Any:
     """Sends of both transfers."""
-    whole = {name: int(values[name]) for name in WHOLE}
-    return numbers.strip(rto=values["rto"], shown=values["shown"], **whole).to_xarray()
+    counts = {name: int(values[name]) for name in WHOLE}
+    return numbers.strip(rto=values["rto"], shown=values["shown"], **counts).to_xarray()
 
 
 PAGE = Page(
