@@ -38,7 +38,9 @@ def facts(whole: bool = False) -> dict[str, Any]:
 
 def dataset(values: Values) -> Any:
     """The chain's shares against the number of users."""
-    return numbers.along(*(values[name] for name in FIELDS), covered(values)).set_index("users").to_xarray()
+    return (
+        numbers.along(covered=covered(values), **{name: values[name] for name in FIELDS}).set_index("users").to_xarray()
+    )
 
 
 PAGE = Page(
