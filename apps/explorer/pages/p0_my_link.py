@@ -38,7 +38,9 @@ def facts(whole: bool = False) -> dict[str, Any]:
 
 def dataset(values: Values) -> Any:
     """The chain's shares against the number of users."""
-    return numbers.along(*(values[name] for name in FIELDS)).set_index("users").to_xarray()
+    return (
+        numbers.along(covered=covered(values), **{name: values[name] for name in FIELDS}).set_index("users").to_xarray()
+    )
 
 
 PAGE = Page(
@@ -62,7 +64,7 @@ PAGE = Page(
         ),
         Figure(
             "users", "As users are added", "Curves: loss, time silent and users with nothing, against the users",
-            code=shown(numbers.along, *FIELDS),
+            code=shown(numbers.along, *FIELDS, covered=covered),
         ),
     ),
     printed=(Printed("chain", (), lambda values: event_program(numbers.CHAIN, False)),),
