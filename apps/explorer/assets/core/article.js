@@ -51,6 +51,9 @@ const inSentence = (c, control, values) => {
   return { node: element("span", { class: "in-sentence" }, value, " ", control.input), put };
 };
 
+/** A probability in a text: three digits, so that an interval has two ends. @param {number} x */
+const inPercent = (x) => `${Number((100 * x).toPrecision(3))} %`;
+
 /** A paragraph: text with controls, numbers, verdicts and links. */
 const paragraph = (spec, text, placed) =>
   element(
@@ -60,7 +63,7 @@ const paragraph = (spec, text, placed) =>
       const [, name, per] = /^\{=(\w+)( %)?\}$/.exec(part) || [];
       if (name) {
         const node = element("b", { class: "number" });
-        placed.numbers.push({ node, name, format: per ? percent : brief });
+        placed.numbers.push({ node, name, format: per ? inPercent : brief });
         return [node];
       }
       if (/^\{\w+\}$/.test(part)) return [placed.control(part.slice(1, -1))];

@@ -44,7 +44,7 @@ const sliding = (c, values, changed, say) => {
     id,
     min: low,
     max: high,
-    step: c.log ? (high - low) / 500 : c.step,
+    step: c.log ? ((high - low) / 500) * (1 - 1e-9) : c.step,
     value: scale(values[c.name]),
   });
   const exact = element("input", {

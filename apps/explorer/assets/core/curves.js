@@ -36,7 +36,8 @@ const strokeOf = (data, i) => {
 };
 
 /**
- * show({x, xTitle, yTitle, series: [{name, y, kind, width, dash, pale}], marker, log, xLog, linked}). Words below bars are
+ * show({x, xTitle, yTitle, series: [{name, y, kind, width, dash, pale}], marker, log, xLog, linked}). Words below
+ * bars are
  * `labels`; where they are rounded numbers, `exact` has them whole. A series may have `low` and `high`.
  */
 export class Curves {
@@ -104,7 +105,10 @@ export class Curves {
     return [x, ...rows];
   }
 
-  /** Whether names stand at the ends of the curves: there is room, and each is a curve that ends where others do not. */
+  /**
+   * Whether names stand at the ends of the curves: there is room, and each is a curve that ends where others do
+   * not.
+   */
   direct() {
     return this.box.clientWidth >= NARROW && this.data.series.length > 1 && this.data.series.every((s) => !s.kind);
   }

@@ -25,7 +25,10 @@ const room = (values) => {
   return [low >= 0 && low < 0.5 * high ? 0 : low - 0.1 * size, high + 0.1 * size];
 };
 
-/** The first curve that can be guessed: {figure, curves: what is guessed first, ranges, titles}; none on a page without. */
+/**
+ * The first curve that can be guessed: {figure, curves: what is guessed first, ranges, titles}; none on a page
+ * without.
+ */
 const question = (figures) => {
   for (const figure of figures) {
     const { data } = figure,

@@ -39,7 +39,10 @@ export const ticks = ([low, high]) => {
   return Array.from({ length: to - from + 1 }, (_, i) => (from + i) * step);
 };
 
-/** Where a value stands in a row: the nearest number, or the same word (-1 without one). @param {ArrayLike<any>} row @param {any} value */
+/**
+ * Where a value stands in a row: the nearest number, or the same word (-1 without one). @param {ArrayLike<any>}
+ * row @param {any} value
+ */
 export const nearest = (row, value) => {
   if (typeof value === "string") return Array.prototype.indexOf.call(row, value);
   let best = -1,
@@ -53,7 +56,10 @@ export const nearest = (row, value) => {
   return best;
 };
 
-/** Seconds in a unit, as a factor and a divisor: dividing by a whole number is exact where multiplying by 0.001 is not. */
+/**
+ * Seconds in a unit, as a factor and a divisor: dividing by a whole number is exact where multiplying by 0.001 is
+ * not.
+ */
 const SECONDS = {
   ns: [1, 1e9],
   us: [1, 1e6],

@@ -15,7 +15,8 @@ const drawings = {};
  * `draw` returns { says, about, numbers }: a sentence of what is seen, others for single pictures (by name), and the
  * numbers that an article names. With
  * `draws: "twice"` it is drawn while a slider moves (`moving`), and again when it rests. `panels`, if there, gives what
- * stands below the pictures. A page that has a shape of its own fills it alone: page(slug, { mount(root, spec, signal) })
+ * stands below the pictures. A page that has a shape of its own fills it alone: page(slug, { mount(root, spec,
+ * signal) })
  */
 export const page = (slug, drawing) => {
   drawings[slug] = drawing;

@@ -8,7 +8,9 @@ import { nearest, shown, ticks } from "./numbers.js";
 /** A coordinate of a path; SVG reads no number that is written with an exponent. */
 const drawable = (x) => Math.max(-9999, Math.min(9999, x)).toFixed(1);
 
-/** A plane: lines that may turn back, and points. show({xTitle, yTitle, xRange, yRange, lines: [{name, x, y, dash, points, ring, area, linked, at}], pick}).
+/**
+ * A plane: lines that may turn back, and points. show({xTitle, yTitle, xRange, yRange, lines: [{name, x, y, dash,
+ * points, ring, area, linked, at}], pick}).
  *  A line's `at` has the value of the linked quantity at each of its points. */
 export class Plane extends Curves {
   shows() {
@@ -65,7 +67,8 @@ export class Plane extends Curves {
 
   show(data) {
     this.data = data;
-    const [W, H, left, bottom, top, right] = [this.box.clientWidth < 480 ? 350 : 520, 330, 58, 46, 8, 16]; // letters keep their size
+    // letters keep their size
+    const [W, H, left, bottom, top, right] = [this.box.clientWidth < 480 ? 350 : 520, 330, 58, 46, 8, 16];
     const [xl, xh] = data.xRange,
       [yl, yh] = data.yRange;
     const px = (x) => left + ((x - xl) / (xh - xl)) * (W - left - right),

@@ -5,7 +5,10 @@ import { flow, nothing, sums } from "./flow.js";
 
 /** What the chain computes with: see numbers_my_link.py.
  *  @typedef {{ window: number, least_timeout: number, most_at_top: number }} Constants */
-/** @typedef {{ rate: number, base_rtt: number, buffer: number, packet_size: number }} Link in Mbit/s, ms, packets, bytes */
+/**
+ * @typedef {{ rate: number, base_rtt: number, buffer: number, packet_size: number }} Link in Mbit/s, ms, packets,
+ * bytes
+ */
 
 const LOW = 1e-12; // least loss that is looked at
 

@@ -1,5 +1,5 @@
-// The papers' claims with what was recorded of each, at once; a figure for the row that is opened; a claim decided again,
-// or packets simulated, where somebody asks.
+// The papers' claims with what was recorded of each, at once; a figure for the row that is opened;
+// a claim decided again, or packets simulated, on request.
 import { coloured, onChange, stacked } from "../core/colours.js";
 import { element } from "../core/dom.js";
 import { startJob } from "../core/jobs.js";

@@ -212,7 +212,8 @@ page("fluid-tcp", {
 
     const finite = (row) => row.filter(Number.isFinite),
       most = { queue: Math.max(...finite(queue), q || 0, 1), window: Math.max(...finite(window), W || 0) };
-    const wide = ({ high, low }) => high - low > 0.05 * (swung.queue ? most.queue : most.window); // else the point of rest hides it
+    // else the point of rest hides it
+    const wide = ({ high, low }) => high - low > 0.05 * (swung.queue ? most.queue : most.window);
     figures.plane.show({
       xTitle: title("window", "packet"),
       yTitle: title("queue", "packet"),

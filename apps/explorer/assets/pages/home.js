@@ -49,7 +49,10 @@ const sentence = (facts, n, model) => {
   ];
 };
 
-/** Users as runs of the chain: each has its own clock within a round trip, and its own seed, the same for every load. */
+/**
+ * Users as runs of the chain: each has its own clock within a round trip, and its own seed, the same for every
+ * load.
+ */
 class Village {
   constructor(chain, constants) {
     this.chain = chain;
@@ -267,7 +270,8 @@ const card = (spec, one, signal) => {
     const figure = scene.figures[f.name],
       show = figure.show.bind(figure);
     figure.height = 150;
-    figure.show = (data) => show({ ...data, xTitle: undefined, yTitle: undefined }); // a thumbnail has no room for titles
+    // a thumbnail has no room for titles
+    figure.show = (data) => show({ ...data, xTitle: undefined, yTitle: undefined });
     scene.draw();
   };
   const watch = new IntersectionObserver(

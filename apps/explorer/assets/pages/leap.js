@@ -1,7 +1,10 @@
 import { between, brief, percent, title } from "../core/numbers.js";
 import { page } from "../core/pages.js";
 
-/** The root below one of x = exp(-rho (1 - x)), by Newton's method from 0, where the curve is convex; 1 up to rho = 1. */
+/**
+ * The root below one of x = exp(-rho (1 - x)); 1 up to rho = 1.
+ * By Newton's method from 0, where the curve is convex.
+ */
 const finished = (rho) => {
   if (rho <= 1 + 1e-7) return 1;
   let x = 0;

@@ -74,7 +74,8 @@ const moved = (flows, times, stops, { error = 1e-9, maxSteps = 20000, onStep = n
         return rates;
       };
     const slope = (t, logs, past, to) => {
-      for (let i = 0; i < n; i++) rates[i] = Math.max(Math.exp(logs[i]), LEAST); // a share of itself, however small it is
+      // a share of itself, however small it is
+      for (let i = 0; i < n; i++) rates[i] = Math.max(Math.exp(logs[i]), LEAST);
       flows.slope(t, rates, past, to);
       for (let i = 0; i < n; i++) to[i] /= rates[i];
     };

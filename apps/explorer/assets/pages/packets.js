@@ -127,7 +127,7 @@ page("packets", {
         this.legend = element("p", { class: "legend" });
         this.table = element(
           "details",
-          { ontoggle: () => this.table.open && this.fill() },
+          { class: "table", ontoggle: () => this.table.open && this.fill() },
           element("summary", {}, "Numbers"),
           element("div", { class: "scroll", tabindex: "0" }, element("table")),
         );

@@ -237,7 +237,10 @@ const askForm = async (spec, values) => {
 const own = { key: "", series: null };
 const senderKey = (values) =>
   JSON.stringify(["sender", "rules", "w_max", "backoff_cap", "base_timeout"].map((k) => values[k]));
-/** Its quantities at a loss: shares of round trips with 0, 1, ..., W packets, then the goodput; null where it is not known. */
+/**
+ * Its quantities at a loss: shares of round trips with 0, 1, ..., W packets, then the goodput; null where it is
+ * not known.
+ */
 const ofSender = (values, loss) => {
   const { series } = own;
   if (

@@ -384,7 +384,8 @@ page("t-refwa", {
       return spectralRadius(slopes, n);
     };
     const [below, above, here] = [-1e-9, 1e-9, 0].map(radius); // the last leaves the slopes at rest
-    const bent = !all && !(Math.abs(above - below) < 1e-6 * (1 + below)); // the buffer is just full: either side has a multiplier of its own
+    // the buffer is just full: either side has a multiplier of its own
+    const bent = !all && !(Math.abs(above - below) < 1e-6 * (1 + below));
     const index = shares(
       values,
       functions.groups,
