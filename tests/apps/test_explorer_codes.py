@@ -145,6 +145,9 @@ def check(tab: Page, server: str, slug: str, words: dict[str, Any], folder: Path
         shown = pd.read_csv(io.StringIO(text))
         assert figure.code is not None
         computed = table_of(figure.code(values))
+        if figure.name == "ends" and "delayed" in values["reading"]:
+            # beyond, a swing is longer than what is kept: a peak falls in or out
+            shown, computed = (t[t["gain ε"] * values["delay"] <= 7].reset_index(drop=True) for t in (shown, computed))
         more = {name for name in shown if name.startswith(RECORDED)} if slug == "my-link" else set()
         assert set(shown) - set(computed) - more <= {"unit", "meaning"} and len(shown) == len(computed)
         for column in computed:
