@@ -10,6 +10,9 @@ import { stage } from "./stage.js";
 const TONES = { holds: "good", "holds with conditions": "fair", "does not hold": "poor" };
 const MARKUP = /(\{=?\w+(?: %)?\}|\[\[[\w.]+\]\]|\[[^\]]+\]\([^)]+\))/;
 
+/** An observer's room around the window: all steps of an article. */
+const EVERYWHERE = { rootMargin: "1000000px" };
+
 /** The address of another page of the explorer, from a served page or a file. */
 export const pageAddress = (spec, slug, words = "") => {
   if (spec.answers) return `/${slug}${words ? `?${words}` : ""}`;
@@ -324,7 +327,7 @@ export const article = (root, spec) => {
     },
     { signal },
   );
-  /** Steps that come into sight have their numbers before their picture is drawn. */
+  /** Steps have their numbers before their picture is drawn: text is searched, printed and read aloud. */
   const ahead = new IntersectionObserver((entries) => {
     for (const { target, isIntersecting } of entries) {
       const k = sections.indexOf(target);
@@ -333,7 +336,7 @@ export const article = (root, spec) => {
       const spoken = ({ numbers = {} }) => k !== current && fill(k, numbers);
       stage(element("div"), made[k].own, made[k].values, {}, { signal, say: () => {}, set: () => {}, spoken }).draw();
     }
-  });
+  }, EVERYWHERE);
   signal.addEventListener("abort", () => {
     running.abort();
     ahead.disconnect();
