@@ -119,3 +119,13 @@ def test_one_picture_in_a_frame(tab: Page, server: str) -> None:
 def test_a_page_says_what_is_seen(tab: Page, server: str, slug: str) -> None:
     opened(tab, f"{server}/{slug}")
     assert len(tab.locator(".reading").first.inner_text().split()) >= 6
+
+
+@pytest.mark.parametrize("slug", ["claims", "stacks"])
+def test_forms_of_other_pages_stay_whole_on_a_telephone(tab: Page, server: str, slug: str) -> None:
+    """Only pages of pictures and sliders show one control at a time."""
+    tab.set_viewport_size({"width": 390, "height": 844})
+    tab.goto(f"{server}/{slug}")
+    tab.locator("main form.controls").wait_for()
+    fields = tab.locator("main form.controls .control").all()
+    assert fields and all(field.is_visible() for field in fields)

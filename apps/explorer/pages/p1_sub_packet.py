@@ -266,7 +266,7 @@ def _facts(whole: bool) -> dict[str, Any]:
     return {"points": {group: [{"name": n, "rows": points()[n]} for n in names] for group, names in GROUPS.items()}}
 
 
-#: Links of the paper, and Linux's least timeout of 200 ms.
+#: Links of the paper, and Linux's minimum RTO of 200 ms.
 PRESETS = (
     Preset("the paper's Fig. 9, 100 users", {"source": LINK, "users": 100.0}),
     Preset("the paper's Fig. 9, 300 users", {"source": LINK, "users": 300.0}),
@@ -275,10 +275,10 @@ PRESETS = (
     ),
     Preset("a loss of 30 %, as in the paper's section 2.3.2", {"loss": 0.3}),
     Preset(
-        "Linux today: least timeout 200 ms at 100 ms round trip",
+        "Linux today: minimum RTO 200 ms at 100 ms round trip",
         {"base_timeout": 3.0, "collapse": 2.0, "points": "linux"},
     ),
-    Preset("the RFCs: least timeout 1 s at 200 ms round trip", {"base_timeout": 5.0, "collapse": 2.0}),
+    Preset("the RFCs: minimum RTO 1 s at 200 ms round trip", {"base_timeout": 5.0, "collapse": 2.0}),
 )
 
 PAGE = Page(

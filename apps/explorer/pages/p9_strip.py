@@ -33,7 +33,7 @@ PAGE = Page(
     controls=(
         Control("window", "", "1", "first congestion window, in packets", 1, 8, 4, 1),
         Control("segments", "", "1", "packets to send", 4, SEGMENTS, 8, 1),
-        Control("rto", "", "s", "least timeout", 0.2, 1, 0.4, 0.01),
+        Control("rto", "", "s", "minimum RTO", 0.2, 1, 0.4, 0.01),
         Choice("shown", "", "senders", ("both", "without-LEAP", "with-LEAP")),
         Control("lost_data", "", "1", "dropped data packets, binary", 0, 2 ** (2 * SEGMENTS) - 1, 8, 1, only=BY_CLICK),
         Control("lost_acks", "", "1", "dropped acknowledgements, binary", 0, 2**ACKS - 1, 7, 1, only=BY_CLICK),

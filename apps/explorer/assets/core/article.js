@@ -24,7 +24,7 @@ const chip = (spec, one) =>
   element(
     "details",
     { class: "chip" },
-    element("summary", { class: `verdict ${TONES[one.verdict] || "open"}` }, one.verdict),
+    element("summary", { class: `verdict ${TONES[one.verdict] || "open"}` }, `paper's claim: ${one.verdict}`),
     element(
       "span",
       { class: "chip-body" },

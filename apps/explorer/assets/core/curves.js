@@ -4,10 +4,9 @@ import { COLOURS, DASHES, ON_WHITE, style } from "./colours.js";
 import { element } from "./dom.js";
 import { sample } from "./legend.js";
 import { nearest, shown } from "./numbers.js";
-import { tabled } from "./table.js";
+import { Picture } from "./picture.js";
 
-const HEIGHT = 300,
-  LABEL = 12;
+const LABEL = 12;
 const FONT = "13px system-ui, sans-serif";
 /** Below this width of a picture, names stand above it instead of beside the ends of the curves. */
 const NARROW = 440;
@@ -37,20 +36,13 @@ const strokeOf = (data, i) => {
 
 /**
  * show({x, xTitle, yTitle, series: [{name, y, kind, width, dash, pale}], marker, log, xLog, linked}). Words below
- * bars are
- * `labels`; where they are rounded numbers, `exact` has them whole. A series may have `low` and `high`.
+ * bars are `labels`; where they are rounded numbers, `exact` has them whole. A series may have `low` and `high`.
  */
-export class Curves {
+export class Curves extends Picture {
   constructor(spec, box) {
-    this.spec = spec;
-    this.box = box;
+    super(spec, box);
     this.plot = null;
     this.key = "";
-    this.pointed = null;
-    this.point = (quantity, value) => {};
-    this.data = null;
-    this.table = null;
-    this.height = HEIGHT;
   }
 
   /** The quantity along x, its values, and how it is called; nothing where it is not linked. */
@@ -88,7 +80,7 @@ export class Curves {
     if (key !== this.key || !this.plot) this.make(key, rows);
     else this.plot.setData(rows);
     if (this.pointed) this.mark(...this.pointed);
-    if (this.table && this.table.open) this.fill();
+    this.filled();
   }
 
   /** Bars side by side: each at a place of its own around its x. */
@@ -417,9 +409,5 @@ export class Curves {
         legend: { orientation: "h", y: -0.25 },
       },
     };
-  }
-
-  fill() {
-    tabled(this.table, this.rows());
   }
 }

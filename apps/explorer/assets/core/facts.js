@@ -1,11 +1,11 @@
 // @ts-check
-import { Curves } from "./curves.js";
 import { element, maths } from "./dom.js";
 import { brief, shown, title } from "./numbers.js";
+import { Picture } from "./picture.js";
 
 /** Numbers, each with its unit and a sentence: show({rows: [{name, value, unit, means}]}), or several in a row:
  *  show({columns: ["one", "two"], rows: [{name, values, unit, means}]}). */
-export class Facts extends Curves {
+export class Facts extends Picture {
   show(data) {
     this.data = data;
     if (data.columns) return this.compare(data);
@@ -26,7 +26,7 @@ export class Facts extends Curves {
         ),
       ),
     );
-    if (this.table && this.table.open) this.fill();
+    this.filled();
   }
 
   compare({ columns, rows }) {
@@ -52,16 +52,9 @@ export class Facts extends Curves {
       ),
     );
     this.box.replaceChildren(element("div", { class: "scroll wide", tabindex: "0" }, table));
-    if (this.table && this.table.open) this.fill();
+    this.filled();
   }
 
-  shows() {
-    return null;
-  }
-  mark() {}
-  reading() {
-    return "";
-  }
   rows() {
     if (this.data.columns)
       return [
@@ -77,8 +70,6 @@ export class Facts extends Curves {
       ...this.data.rows.map((row) => [row.name, row.value, row.unit || "1", row.means]),
     ];
   }
-  resize() {}
-  redraw() {}
   /** @returns {any} */
   kept() {
     const [header, ...rows] = this.rows(),

@@ -55,7 +55,7 @@ const saveMenu = (spec, f, figureOf, values, say, open) => {
     "Copy a link": () => copied(linkOf(spec, values), say),
     "Copy to embed": () =>
       copied(
-        `<iframe src="${linkOf(spec, values, `figure=${f.name}&embed=1`)}" width="640" height="420" title="${f.title}"></iframe>`,
+        `<iframe src="${linkOf(spec, values, `figure=${f.name}&embed=1`)}" width="640" height="520" title="${f.title}"></iframe>`,
         say,
       ),
     ...(spec.plotly ? { "Open as a Plotly figure": (figure) => opened(figure) } : {}),

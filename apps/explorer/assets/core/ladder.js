@@ -1,8 +1,8 @@
 // @ts-check
 // The states of a chain as a ladder: windows along x, levels of the backoff along y, arrows for transitions.
-import { Curves } from "./curves.js";
 import { drawn, element } from "./dom.js";
 import { percent } from "./numbers.js";
+import { Picture } from "./picture.js";
 
 const LETTER = 11,
   LEFT = 68,
@@ -59,7 +59,7 @@ export const alone = (svg, title, width, height) => {
 };
 
 /** show({ states, pi, edges, flows }): circles by the share of time, arrows by the flow between states. */
-export class Ladder extends Curves {
+export class Ladder extends Picture {
   show(data) {
     this.data = data;
     const { states, pi, edges, flows } = data,
@@ -162,16 +162,9 @@ export class Ladder extends Curves {
         ),
       ),
     );
-    if (this.table && this.table.open) this.fill();
+    this.filled();
   }
 
-  shows() {
-    return null;
-  }
-  mark() {}
-  reading() {
-    return "";
-  }
   rows() {
     const { states, pi, edges, flows } = this.data;
     return [
@@ -179,12 +172,6 @@ export class Ladder extends Curves {
       ...states.map((s, i) => [s, pi[i]]),
       ...edges.map(([a, b], k) => [`${states[a]} to ${states[b]}`, flows[k]]),
     ];
-  }
-  resize() {
-    if (this.data) this.show(this.data);
-  }
-  redraw() {
-    this.resize();
   }
   image() {
     return alone(this.box.querySelector("svg"), this.spec.title, 1040, 760);

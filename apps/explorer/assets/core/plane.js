@@ -1,9 +1,9 @@
 // @ts-check
 import { COLOURS, ON_WHITE } from "./colours.js";
-import { Curves } from "./curves.js";
 import { element } from "./dom.js";
 import { sample } from "./legend.js";
 import { nearest, shown, ticks } from "./numbers.js";
+import { Picture } from "./picture.js";
 
 /** A coordinate of a path; SVG reads no number that is written with an exponent. */
 const drawable = (x) => Math.max(-9999, Math.min(9999, x)).toFixed(1);
@@ -12,10 +12,8 @@ const drawable = (x) => Math.max(-9999, Math.min(9999, x)).toFixed(1);
  * A plane: lines that may turn back, and points. show({xTitle, yTitle, xRange, yRange, lines: [{name, x, y, dash,
  * points, ring, area, linked, at}], pick}).
  *  A line's `at` has the value of the linked quantity at each of its points. */
-export class Plane extends Curves {
-  shows() {
-    return null;
-  } // its lines are not in order: pointing by keyboard goes along another picture
+export class Plane extends Picture {
+  // It shares no quantity by keyboard, since its lines are not in order: pointing goes along another picture.
 
   mark(quantity, value) {
     this.pointed = value === null ? null : [quantity, value];
@@ -156,7 +154,7 @@ export class Plane extends Curves {
       svg.addEventListener("pointerleave", () => this.tell(Infinity, Infinity));
     }
     if (this.pointed) this.mark(...this.pointed);
-    if (this.table && this.table.open) this.fill();
+    this.filled();
   }
 
   rows() {
@@ -169,12 +167,6 @@ export class Plane extends Curves {
     ];
   }
 
-  resize() {
-    if (this.data) this.show(this.data);
-  }
-  redraw() {
-    this.resize();
-  }
   /** @returns {any} */
   kept() {
     const data = this.data;

@@ -2,32 +2,11 @@
 // The pictures of a page at values: loaded, drawn, marked as old while something is on its way.
 import { dark } from "./colours.js";
 import { drawingOf, KINDS } from "./pages.js";
+import { Picture } from "./picture.js";
 import { functionsOf } from "./server.js";
 
 const WAITED = 1500,
   AGAIN = 2000; // [ms] until a page says that it waits, and until it asks again
-
-/** A picture that nobody looks at: it keeps its numbers. */
-class Unseen {
-  constructor(spec) {
-    this.spec = spec;
-    this.data = null;
-    this.box = null;
-  }
-  show(data) {
-    this.data = data;
-  }
-  shows() {
-    return null;
-  }
-  mark() {}
-  reading() {
-    return "";
-  }
-  resize() {}
-  redraw() {}
-  destroy() {}
-}
 
 /**
  * A stage: its `figures` by name, and draw(moving).
@@ -42,7 +21,7 @@ export const stage = (root, spec, values, boxes, { signal, say, set, spoken = ()
   const drawing = drawingOf(spec.script),
     figures = {};
   for (const f of spec.figures) {
-    figures[f.name] = boxes[f.name] ? new KINDS[f.kind](f, boxes[f.name]) : new Unseen(f);
+    figures[f.name] = boxes[f.name] ? new KINDS[f.kind](f, boxes[f.name]) : new Picture(f, null);
   }
   const all = Object.values(figures);
   let late = false,

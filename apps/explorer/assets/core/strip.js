@@ -2,10 +2,10 @@
 // A time-sequence strip: each packet of one transfer as a line, time along x, sequence number along y. A click, or
 // Enter on a packet that the arrow keys found, drops it.
 import { COLOURS } from "./colours.js";
-import { Curves } from "./curves.js";
 import { drawn, element } from "./dom.js";
 import { alone } from "./ladder.js";
 import { shown, ticks } from "./numbers.js";
+import { Picture } from "./picture.js";
 
 const LETTER = 12,
   LEFT = 34,
@@ -27,7 +27,7 @@ export const KINDS_OF_SEND = {
  * show({ panels: [{ name, title, sends, acks, timeouts }], segments, end, toggle(kind, numbers), may(kind, numbers) }):
  * panels beside or below each other; `toggle` drops a packet, or lets it pass again.
  */
-export class Strip extends Curves {
+export class Strip extends Picture {
   show(data) {
     this.data = data;
     const width = Math.max(300, this.box.clientWidth || 520),
@@ -55,7 +55,7 @@ export class Strip extends Curves {
       this.packets.findIndex((one) => one.key === this.current),
       Boolean(held),
     );
-    if (this.table && this.table.open) this.fill();
+    this.filled();
   }
 
   panel(group, { name, title, sends, acks, timeouts, note }, i, wide, high, [dx, dy]) {
@@ -122,7 +122,7 @@ export class Strip extends Curves {
         thick: 1.5,
         mark: lost ? "lost" : "ack",
         label:
-          `${name}: ACK that asks for packet ${one.asks + 1}, sent at ${shown(one.time)} s` + (lost ? ", dropped" : ""),
+          `${name}: ACK, next expected packet ${one.asks + 1}, sent at ${shown(one.time)} s` + (lost ? ", dropped" : ""),
       });
     }
   }
@@ -261,24 +261,11 @@ export class Strip extends Curves {
     );
   }
 
-  shows() {
-    return null;
-  }
-  mark() {}
-  reading() {
-    return "";
-  }
   rows() {
     return [
       ["sender", "sent at [s]", "segment"],
       ...this.data.panels.flatMap(({ name, sends }) => sends.map((one) => [name, one.time, one.segment + 1])),
     ];
-  }
-  resize() {
-    if (this.data) this.show(this.data);
-  }
-  redraw() {
-    this.resize();
   }
   image() {
     return alone(this.box.querySelector("svg"), this.spec.title, 1040, 560);

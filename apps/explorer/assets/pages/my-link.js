@@ -70,7 +70,7 @@ class Methods extends Facts {
       ),
     );
     if (busy instanceof HTMLElement && this.box.contains(busy)) busy.focus();
-    if (this.table && this.table.open) this.fill();
+    this.filled();
   }
 
   rows() {
@@ -112,6 +112,9 @@ const simulator = (values) => {
 };
 
 // ---- what each method says, and where it holds -------------------------------------------------------------
+/** [points] Of silence, from which on the chain is no guide: where a comparison with packets calls them different. */
+const FAR = 10;
+
 /** Where the chain holds, or why it does not; and how far it is from packets, or from Linux. */
 const chainHolds = (values, facts, now, run, linux) => {
   if (!facts.of_chain.includes(values.sender)) return "Not here: its windows are Reno's.";
@@ -121,10 +124,11 @@ const chainHolds = (values, facts, now, run, linux) => {
   const top = `${percent(now.top)} of round trips are at its largest window, ${facts.w_max}`;
   if (!now.covered) return `Not here: ${top}. It holds up to ${percent(facts.most_at_top)}.`;
   const other = run ? run.data.silent.mean : linux && linux.silent ? linux.silent[0] : NaN,
-    off = Math.round(100 * (now.silent - other));
+    off = Math.round(100 * (now.silent - other)),
+    far = Math.abs(off) > FAR;
   const from =
     Math.abs(off) >= 1
-      ? ` Its silence is ${Math.abs(off)} points ${off > 0 ? "above" : "below"} that of ${run ? "packets" : "Linux"}.`
+      ? ` Its silence is ${Math.abs(off)} points ${off > 0 ? "above" : "below"} that of ${run ? "packets" : "Linux"}${far ? ": use those instead" : ""}.`
       : "";
   return `${each}. It takes losses for independent, and the buffer for always full.${from}`;
 };
@@ -262,8 +266,14 @@ const runsNear = (values) => {
 const sentence = (values, rtt, now, covered, run, linux) => {
   const each = brief(Number(now.each.toPrecision(3))),
     who = values.users === 1 ? "the only user" : `each of ${values.users} users`;
-  const first = `Pipe and buffer hold ${each} ${each === "1" ? "packet" : "packets"} for ${who}; a round trip takes up to ${ms(1e3 * rtt)}.`;
-  const by = { chain: covered && now.loss, packets: run && run.data.loss.mean, Linux: linux && linux.loss[0] };
+  const first =
+    `An equal part of the rate is ${brief((1e3 * values.rate) / values.users)} kbit/s. Pipe and buffer hold ${each} ` +
+    `${each === "1" ? "packet" : "packets"} of ${values.packet_size} bytes for ${who}; a round trip takes up to ${ms(1e3 * rtt)}.`;
+  const by = {
+    "simulated packets": run && run.data.loss.mean,
+    "recorded Linux": linux && linux.loss[0],
+    "the chain": covered && now.loss,
+  };
   const method = Object.keys(by).find((name) => typeof by[name] === "number");
   if (!method) return `${first} No result covers this link yet: run its packets.`;
   const clauses = [];
@@ -271,5 +281,5 @@ const sentence = (values, rtt, now, covered, run, linux) => {
   if (run) clauses.push(`${withInterval(run.data.nothing, percent)} by packets`);
   if (linux && linux.nothing) clauses.push(`${withInterval(ends(linux.nothing), percent)} by Linux`);
   const last = clauses.length ? ` Users who get nothing in 20 s: ${clauses.join(", ")}.` : "";
-  return `${first} By the ${method} ${percent(by[method])} of packets are lost.${last}`.replace("the Linux", "Linux");
+  return `${first} By ${method} ${percent(by[method])} of the packets are dropped.${last}`;
 };

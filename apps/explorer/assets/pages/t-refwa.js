@@ -95,7 +95,7 @@ class Charts extends Plane {
     svg.addEventListener("pointermove", (event) => event.buttons && at(event));
     const words = "across: φ, up: ψ, 0 to 3 each; shaded: settles";
     this.box.replaceChildren(svg, element("p", { class: "legend" }, words));
-    if (this.table && this.table.open) this.fill();
+    this.filled();
   }
 
   lines() {

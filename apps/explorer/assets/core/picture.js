@@ -1,0 +1,62 @@
+// @ts-check
+import { tabled } from "./table.js";
+
+/** [px] Where nobody sets another. */
+const HEIGHT = 300;
+
+/**
+ * What every picture has: numbers, a box, and the table behind it. It links to no other picture and draws nothing, so
+ * it also stands for a picture that is out of sight.
+ */
+export class Picture {
+  constructor(spec, box) {
+    this.spec = spec;
+    this.box = box;
+    this.data = null;
+    this.table = null;
+    this.pointed = null;
+    this.height = HEIGHT;
+    this.point = (quantity, value) => {};
+  }
+
+  show(data) {
+    this.data = data;
+  }
+
+  /** Fill the table, where it is open. */
+  filled() {
+    if (this.table && this.table.open) this.fill();
+  }
+
+  fill() {
+    tabled(this.table, this.rows());
+  }
+
+  /** The table of its numbers: a head, then a row each. @returns {any[][]} */
+  rows() {
+    return [[]];
+  }
+
+  /** The quantity that it shares with other pictures: its values, and how it is called. @returns {any} */
+  shows() {
+    return null;
+  }
+
+  /** Mark a value that is pointed at elsewhere; null ends it. */
+  mark(quantity, value) {}
+
+  /** What stands at a value, in words. */
+  reading(quantity, value) {
+    return "";
+  }
+
+  resize() {
+    if (this.box && this.data) this.show(this.data);
+  }
+
+  redraw() {
+    this.resize();
+  }
+
+  destroy() {}
+}
