@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    import xarray as xr
+from .recorded import ends
 
 FILE = Path(__file__).with_name("links_recorded.json")
 #: Users of the first page's link of which packets are recorded; runs of each.
@@ -49,7 +48,7 @@ def record() -> dict[str, Any]:
     return {"kernel": stored(RECORD)["kernel"], "packets": nothing, "points": [*linux(), *stacks()]}
 
 
-def packets(users: int) -> list[float]:
+def packets(users: int) -> list[float | None]:
     """Share of users that get nothing in 20 s on 1 Mbit/s, 200 ms, 50 packets of 500 bytes; Reno by the RFCs."""
     from tcpdynamics.validation.comparisons.crowded_links import CrowdedLink
     from tcpdynamics.validation.comparisons.packets_vs_linux import SIMULATED
@@ -96,18 +95,3 @@ def stacks() -> Iterator[dict[str, Any]]:
                 "loss": ends(runs.sel(quantity=["loss, first", "loss, second"]).mean("quantity")),
                 "median_wait": ends(1e3 * runs.sel(quantity="queueing delay, median")),
             }  # fmt: skip
-
-
-def ends(runs: xr.DataArray) -> list[float]:
-    """Mean and 95 % interval over replications, to four digits.
-
-    Examples
-    --------
-    >>> import xarray as xr
-    >>> ends(xr.DataArray([0.1, 0.1, 0.1], dims="replication"))
-    [0.1, 0.1, 0.1]
-    """
-    from tcpdynamics.validation.statistics import mean_interval
-
-    interval = mean_interval(runs.drop_vars("seed", errors="ignore"))
-    return [float(f"{float(interval[end]):.4g}") for end in ("mean", "low", "high")]

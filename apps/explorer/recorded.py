@@ -2,7 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tcpdynamics.paper_figures.ledger import get_claim, record
+
+
+def ends(runs: Any, digits: int = 4) -> list[float | None]:
+    """Mean over replications and the ends of its 95 % interval, rounded; None of what no run has.
+
+    Examples
+    --------
+    >>> ends([0.1, 0.1, 0.1])
+    [0.1, 0.1, 0.1]
+    """
+    import numpy as np
+    import xarray as xr
+
+    from tcpdynamics.validation.statistics import mean_interval
+
+    interval = mean_interval(xr.DataArray(np.asarray(runs, dtype=float), dims="replication"))
+    values = (float(interval[end]) for end in ("mean", "low", "high"))
+    return [float(f"{x:.{digits}g}") if x == x else None for x in values]
 
 
 def published(name: str) -> float:

@@ -17,10 +17,13 @@ import numpy as np
 from tcpdynamics.validation.comparisons import LinuxSubPacket, SubPacketChainVsPackets
 from tcpdynamics.validation.comparisons.crowded_links import LAW, LINKS
 from tcpdynamics.validation.comparisons.packets_vs_ns2 import PacketsVsNs2
-from tcpdynamics.validation.comparisons.study import means
 from tcpdynamics.validation.packet import replicate
 
+from .recorded import ends
+
 RECORD = "sub_packet_points.json"
+#: Digits of a number that is recorded.
+DIGITS = 6
 #: Kind of link -> what the page calls it.
 PACKETS = {
     "drop-tail": "packets, equal RTTs", "spread": "packets, RTTs 5 % apart", "independent": "packets, random drops",
@@ -80,8 +83,8 @@ def _linux() -> dict[str, list[dict[str, Any]]]:
 
 
 def _load(flows: int, loss: Any, goodput: Any, sent: Iterable[Any]) -> dict[str, Any]:
-    of_law = [interval(values) for values in sent]
-    return {"flows": flows, "loss": interval(loss), "goodput": interval(goodput), "sent": of_law}
+    of_law = [ends(values, DIGITS) for values in sent]
+    return {"flows": flows, "loss": ends(loss, DIGITS), "goodput": ends(goodput, DIGITS), "sent": of_law}
 
 
 def record(**settings: Any) -> dict[str, Any]:
@@ -100,19 +103,10 @@ def record(**settings: Any) -> dict[str, Any]:
             sent = np.concatenate([share[:, :6], share[:, 6:].sum(axis=1, keepdims=True)], axis=1)
             goodput = (runs.goodput_packet_rate * runs.mean_rtt).mean("flow").values
             load = _load(flows, runs.loss_rate.values, goodput, sent.T)
-            load["again"] = interval((runs.loss_rate_timeout / runs.loss_rate).values)
-            load["timeout"] = interval(runs.rto_over_rtt.values)
+            load["again"] = ends((runs.loss_rate_timeout / runs.loss_rate).values, DIGITS)
+            load["timeout"] = ends(runs.rto_over_rtt.values, DIGITS)
             out[name].append(load)
     return {"comparison": comparison.attributes(), "points": out}
-
-
-def interval(values: Any) -> list[float | None]:
-    """Mean over runs, and the ends of its 95 % interval; None of what a run does not have."""
-    import xarray as xr
-
-    one = means(xr.DataArray(np.asarray(values, dtype=float), dims="replication"))
-    ends = (float(one[name]) for name in ("mean", "mean_low", "mean_high"))
-    return [float(f"{x:.6g}") if x == x else None for x in ends]
 
 
 if __name__ == "__main__":
