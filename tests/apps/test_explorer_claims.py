@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from explorer_tabs import PATIENCE, legible
+from explorer_tabs import PATIENCE, keep, legible
 from playwright.sync_api import Page
 
 from tcpdynamics.apps import ledger_rows
@@ -72,7 +72,7 @@ def test_a_row_opens_its_numbers_its_figure_and_its_commands(tab: Page, server: 
     tab.goto(f"{server}/claims")
     tab.locator(f"[id='statement-{ledger.get_claim(QUICK).statement}'] > summary").click()
     tab.locator(f"[id='{QUICK}'] > summary").click()
-    tab.wait_for_selector(f"[id='{QUICK}'] .plot .main-svg")
+    tab.wait_for_selector(f"[id='{QUICK}'] .claim-figure svg")
     row = ledger_rows.row(ledger.get_claim(QUICK), RECORDED.get(QUICK))
     assert not RECORDED or row["rule"] in tab.locator(f"[id='{QUICK}'] dl").first.inner_text()
     command = tab.locator(f"[id='{QUICK}'] pre").first.inner_text().splitlines()
@@ -80,7 +80,7 @@ def test_a_row_opens_its_numbers_its_figure_and_its_commands(tab: Page, server: 
     done = CliRunner().invoke(cli, command[0].split()[1:], catch_exceptions=False)
     assert "verdict     holds" in done.output and command[1].startswith(f"tcpdynamics figures {row['figure']}")
     with tab.expect_download() as download:
-        tab.locator(f"[id='{QUICK}']").get_by_text("CSV", exact=True).click()
+        keep(tab, f"[id='{QUICK}'] .figure", "CSV")
     assert Path(download.value.path()).read_text().startswith("line,packet-loss probability,mean idle time")
 
 
@@ -140,7 +140,7 @@ def test_who_waits_too_long_is_told_to_ask_again(monkeypatch: pytest.MonkeyPatch
 def test_from_disk_every_figure_is_there(tab: Page, with_figures: Path) -> None:
     assert with_figures.stat().st_size < 4_000_000
     tab.goto(f"{with_figures.as_uri()}#verdict=holds&open={QUICK}")
-    tab.wait_for_selector(f"[id='{QUICK}'] .plot .main-svg")
+    tab.wait_for_selector(f"[id='{QUICK}'] .claim-figure svg")
 
 
 def test_from_disk_every_verdict_is_there(tab: Page, files: Path) -> None:
@@ -165,7 +165,7 @@ def test_from_disk_every_verdict_is_there(tab: Page, files: Path) -> None:
 def test_the_page_is_accessible_and_fits(tab: Page, server: str, scheme: Any, width: int) -> None:
     def fill() -> None:
         tab.goto(f"{server}/claims?open={QUICK}")
-        tab.wait_for_selector(".plot .main-svg")
+        tab.wait_for_selector(".claim-figure svg")
 
     legible(tab, width, scheme, fill)
 

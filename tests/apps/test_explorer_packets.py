@@ -21,7 +21,7 @@ from urllib.parse import urlencode
 import numpy as np
 import pytest
 import xarray as xr
-from explorer_tabs import PATIENCE, get, legible, numbers, wait_for
+from explorer_tabs import PATIENCE, get, keep, legible, numbers, wait_for
 from playwright.sync_api import Page, Response
 
 from tcpdynamics.apps.explorer.jobs import MAX_RESULT
@@ -80,7 +80,7 @@ def test_a_run_is_cancelled_changed_and_runs_to_its_end(tab: Page, server: str) 
     assert re.fullmatch(r"Running sub_packet: \d+ % of \S.*", tab.locator(".state").inner_text())
     picture = tab.locator(".side .figure").first
     assert "on its way" in picture.locator(".picture").inner_text()
-    assert picture.get_by_role("button", name="PNG").is_disabled()
+    assert not picture.get_by_text("Save").is_visible()  # there is nothing yet
     tab.get_by_role("button", name="Cancel").click()
     waited(tab, "ended")
     assert tab.locator(".state").inner_text() == "cancelled"
@@ -101,7 +101,7 @@ def test_a_run_is_cancelled_changed_and_runs_to_its_end(tab: Page, server: str) 
 
 def test_a_link_opens_the_same_runs_in_a_fresh_browser(tab: Page, other: Page, server: str) -> None:
     opened(tab, f"{server}/packets")
-    assert tab.get_by_label("scenario", exact=True).input_value() == "wide"
+    assert tab.get_by_label("scenario", exact=True).input_value() == "single_flow"
     tab.get_by_label("scenario", exact=True).select_option("one_loss")
     waited(tab, "done")
     tab.get_by_label("A second scenario beside it").check()
@@ -118,20 +118,34 @@ def test_a_link_opens_the_same_runs_in_a_fresh_browser(tab: Page, other: Page, s
     opened(other, tab.url)
     assert [other.locator(".words").nth(i).inner_text() for i in (0, 2)] == tables
     assert [numbers(other, i) for i in range(8)] == [numbers(tab, i) for i in range(8)]
+
     # Two scenarios beside each other are drawn on the same axes.
-    spans = other.evaluate(
-        "() => [...document.querySelectorAll('.js-plotly-plot')].map(({ layout }) => "
-        "[layout.xaxis.range, layout.yaxis.range])"
-    )
-    assert spans[:4] == spans[4:]
-    # Where one is zoomed, all show the same part of the time.
-    other.evaluate(
-        "() => Plotly.relayout(document.querySelector('.js-plotly-plot'), { 'xaxis.range[0]': 1, 'xaxis.range[1]': 2 })"
-    )
-    other.wait_for_function(
-        "() => [...document.querySelectorAll('.js-plotly-plot')].every(({ layout }) => "
-        "layout.xaxis.range[0] === 1 && layout.xaxis.range[1] === 2)"
-    )
+    def ticks() -> list[list[str]]:
+        """Numbers along the axes of each picture."""
+        texts = "(svg) => [...svg.querySelectorAll(':scope > text')].map((t) => t.textContent).filter((t) => !isNaN(t))"
+        return [picture.evaluate(texts) for picture in other.locator(".side .picture > div > svg").all()]
+
+    whole, end = ticks(), float(other.get_by_label("to", exact=True).input_value())
+    assert len(whole) == 8 and whole[:4] == whole[4:] and {"0", "20"} < set(whole[0])
+    # Where a mouse drags across one, all show the same part of the time.
+    other.locator(".side .picture").first.scroll_into_view_if_needed()
+    place = other.locator(".side .picture").first.bounding_box()
+    assert place
+    middle = place["y"] + place["height"] / 2
+    other.mouse.move(place["x"] + 0.3 * place["width"], middle)
+    other.mouse.down()
+    other.mouse.move(place["x"] + 0.5 * place["width"], middle, steps=4)
+    assert other.locator(".side .picture").first.locator("> div:nth-child(2)").is_visible()
+    other.mouse.up()
+    ends = [float(other.get_by_label(word, exact=True).input_value()) for word in ("from", "to")]
+    assert 0 < ends[0] < ends[1] < end
+    assert ticks() != whole and ticks()[:4] == ticks()[4:]
+    other.get_by_label("from", exact=True).fill("1")
+    other.get_by_label("to", exact=True).fill("2")
+    other.get_by_label("to", exact=True).press("Enter")
+    assert all({"1.0", "2.0"} <= set(row) or {"1", "2"} <= set(row) for row in ticks())
+    other.get_by_role("button", name="All of it").click()
+    assert ticks() == whole
 
 
 def test_a_file_is_run_and_stays_out_of_the_address(tab: Page, server: str, tmp_path: Path) -> None:
@@ -179,7 +193,7 @@ def test_markup_in_a_file_is_text(tab: Page, server: str, tmp_path: Path) -> Non
     tab.get_by_label("or load a TOML file").set_input_files(tmp_path / "<img src=x onerror=alert(4)>.toml")
     tab.wait_for_function("() => document.querySelector('.state')?.textContent.startsWith('<img src=x onerror=')")
     waited(tab, "done")
-    assert "<script>alert(2)</script>->" in tab.locator(".legend").nth(1).inner_text()
+    assert "<script>alert(2)</script>->" in tab.locator(".side .picture").nth(1).inner_text()
     assert tab.locator("main img, main a, main script").count() == 0
 
 
@@ -264,8 +278,10 @@ def test_hostile_addresses_show_one_sentence_and_the_default() -> None:
 def test_a_bad_link_shows_its_sentence_and_runs_the_default(tab: Page, server: str) -> None:
     opened(tab, f"{server}/packets?scenario=%3Cb%3Ex%3C/b%3E&duration=1s")
     said = tab.locator("p.complaint").first.inner_text()
-    assert said.startswith("there is no scenario '<b>x</b>'; there are ") and said.endswith("wide is shown as it is")
-    assert tab.locator(".state").inner_text() == "wide, seed 1"
+    assert said.startswith("there is no scenario '<b>x</b>'; there are ") and said.endswith(
+        "single_flow is shown as it is"
+    )
+    assert tab.locator(".state").inner_text() == "single_flow, seed 1"
 
 
 def test_guess_first_hides_what_came_out(tab: Page, server: str) -> None:
@@ -285,11 +301,11 @@ def test_what_is_shown_is_kept_as_files(tab: Page, server: str, tmp_path: Path) 
     starts = {"PNG": b"\x89PNG", "SVG": b"<svg", "CSV": b"line,time [s],window [packets]\r\nflow 0: cwnd,"}
     for word, start in starts.items():
         with tab.expect_download() as download:
-            tab.locator(".figure").first.get_by_role("button", name=word, exact=True).click()
+            keep(tab, ".figure >> nth=0", word)
         assert Path(download.value.path()).read_bytes().startswith(start)
         assert download.value.suggested_filename == f"one_loss-windows.{word.lower()}"
     with tab.expect_download() as download:
-        tab.get_by_role("button", name="NetCDF").click()
+        tab.locator(".part").get_by_role("button", name="NetCDF").click()
     table = ready("one_loss") | {"duration": "20s"}
     expected = simulate(parse_scenario(table | {"record": {"windows": 0.02, "queues": 0.02}}))
     with xr.open_dataset(download.value.path()) as kept:

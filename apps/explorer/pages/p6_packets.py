@@ -15,7 +15,7 @@ from ..packet_runs import check_ready, check_text, form, prepare, read, run
 from ..page import Page
 from ..scenario_form import MAX_TEXT, groups_of, keys, ready
 
-FRESH = "wide"
+FRESH = "single_flow"
 #: The sides of the page: before the words of an address, and by which word its scenario stands there.
 SIDES = {"first": ("", "scenario"), "second": ("beside.", "beside")}
 

@@ -1,9 +1,10 @@
 // @ts-check
 // A picture of curves, points or bars, drawn by uPlot (under a millisecond for 18 curves).
-import { COLOURS, DASHES, ON_WHITE, style } from "./colours.js";
+import { COLOURS, DASHES, style } from "./colours.js";
 import { element } from "./dom.js";
 import { sample } from "./legend.js";
 import { nearest, shown } from "./numbers.js";
+import { ON_WHITE } from "./palette.js";
 import { Picture } from "./picture.js";
 
 const LABEL = 12;

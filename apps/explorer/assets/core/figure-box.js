@@ -36,8 +36,8 @@ export const pictureBox = (f) =>
       ? element("div", { class: "picture" })
       : element("div", { class: "picture", role: "img", "aria-label": f.alt });
 
-const saveMenu = (spec, f, figureOf, values, say, open) => {
-  const name = `${spec.slug}-${f.name}`;
+const saveMenu = (spec, f, figureOf, values, say) => {
+  const file = (end) => `${f.file || `${spec.slug}-${f.name}`}.${end}`;
   const attempt = (job) => async () => {
     menu.open = false;
     try {
@@ -47,17 +47,20 @@ const saveMenu = (spec, f, figureOf, values, say, open) => {
       say(error.message);
     }
   };
-  const jobs = {
-    PNG: (figure) => savePng(`${name}.png`, svgOf(figure)),
-    SVG: (figure) => save(`${name}.svg`, svgOf(figure), "image/svg+xml"),
-    CSV: (figure) => save(`${name}.csv`, csv(figure.rows()), "text/csv"),
-    NetCDF: (figure) => save(`${name}.nc`, netcdf(figure.rows(), f.title), "application/x-netcdf"),
+  const links = {
     "Copy a link": () => copied(linkOf(spec, values), say),
     "Copy to embed": () =>
       copied(
         `<iframe src="${linkOf(spec, values, `figure=${f.name}&embed=1`)}" width="640" height="520" title="${f.title}"></iframe>`,
         say,
       ),
+  };
+  const jobs = {
+    PNG: (figure) => savePng(file("png"), svgOf(figure)),
+    SVG: (figure) => save(file("svg"), svgOf(figure), "image/svg+xml"),
+    CSV: (figure) => save(file("csv"), csv(figure.rows()), "text/csv"),
+    NetCDF: (figure) => save(file("nc"), netcdf(figure.rows(), f.title), "application/x-netcdf"),
+    ...(values ? links : {}),
     ...(spec.plotly ? { "Open as a Plotly figure": (figure) => opened(figure) } : {}),
   };
   const opened = async (figure) => {

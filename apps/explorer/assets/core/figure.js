@@ -10,7 +10,11 @@ import { legendOf, noteOf, panelOf, tableOf } from "./panels.js";
  * @typedef {{data: any[], layout?: any}} Figure
  * @typedef {{width?: number, height?: number, dark?: boolean, title?: string}} Options
  * @typedef {import("./draw.js").Spot} Spot
- * @typedef {{svg: string, spots: Spot[], label: string}} Drawing
+ * @typedef {{from: number, to: number, low: number, high: number, top: number, foot: number}} Frame of the one panel:
+ *   its edges in pixels, and the ends of a linear x axis
+ * @typedef {{svg: string, spots: Spot[], label: string, frame?: Frame | null}} Drawing
+ * @typedef {{point: (x: number | null) => void, zoom: (range: number[] | null) => void}} Linked what other figures
+ *   show too: the value of x that is pointed at, the range that is dragged
  * @typedef {import("./traces.js").Trace} Trace
  * @typedef {import("./traces.js").Panel} Panel
  */
@@ -58,8 +62,13 @@ export function drawing(figure, { width = 720, height, dark = false, title } = {
     parts.push(letters(one.x + 18, one.y + 4, one.lines));
   }
   parts.push(...notes.map((note) => noteOf(note, grid, scales, look, dark)));
-  return whole({ body: parts.join("\n"), height: grid.height }, width, look, label, spots);
+  const drawn = whole({ body: parts.join("\n"), height: grid.height }, width, look, label, spots);
+  return { ...drawn, frame: grid.panels.length === 1 ? frameOf(grid.panels[0], scales.get(grid.panels[0].x)) : null };
 }
+
+/** @param {Panel} panel @param {any} x its scale @returns {Frame | null} */
+const frameOf = ({ at, wide, top, high }, x) =>
+  x.log || x.words ? null : { from: at, to: at + wide, low: x.low, high: x.high, top, foot: top + high };
 
 /**
  * @param {{body: string, height: number}} drawn
@@ -94,8 +103,8 @@ function labelOf(heading, traces, layout) {
  * Keep a figure in a box: drawn again when the box or the colours change, light on paper; a value at the pointer.
  * @param {HTMLElement} box
  * @param {Figure} figure
- * @param {{title?: string, height?: number, name?: string}} [options] `name`: what a screen reader says
- * @returns {() => void} ends it
+ * @param {{title?: string, height?: number, name?: string, linked?: Linked}} [options] `name`: what a screen reader says
+ * @returns {{end: () => void, mark: (x: number | null) => void}} `mark`: a line at a value of x
  */
 export function showFigure(box, figure, options = {}) {
   const end = new AbortController(),
@@ -103,12 +112,15 @@ export function showFigure(box, figure, options = {}) {
     scheme = matchMedia("(prefers-color-scheme: dark)");
   const tip = document.createElement("div"),
     ring = document.createElement("div"),
+    rule = document.createElement("div"),
     place = document.createElement("div");
   tip.style.cssText =
     "position:absolute;pointer-events:none;background:var(--paper,#fff);color:var(--ink,#111);border:1px solid;" +
     "border-radius:4px;padding:1px 6px;font-size:.8rem;max-width:16rem;z-index:2";
   ring.style.cssText =
     "position:absolute;pointer-events:none;width:14px;height:14px;margin:-7px;border:2px solid;border-radius:50%";
+  rule.style.cssText = "position:absolute;pointer-events:none;background:var(--faint,#666);opacity:.35;min-width:1px";
+  rule.hidden = true;
   /** @type {Drawing} */
   let drawn = { svg: "", spots: [], label: "" };
   let width = 0;
@@ -119,7 +131,23 @@ export function showFigure(box, figure, options = {}) {
     const svg = /** @type {SVGElement} */ (place.firstElementChild);
     svg.style.cssText = "display:block;max-width:100%;height:auto";
     if (options.name) svg.setAttribute("aria-label", options.name);
-    tip.hidden = ring.hidden = true;
+    tip.hidden = ring.hidden = rule.hidden = true;
+  };
+  /** A line at a value, or a band from one to another. @param {number | null} x @param {number} [other] */
+  const mark = (x, other = Number(x)) => {
+    const frame = drawn.frame;
+    rule.hidden = x === null || !frame || x < frame.low || x > frame.high;
+    if (rule.hidden || !frame) return;
+    const pixels = (value) => frame.from + ((value - frame.low) / (frame.high - frame.low)) * (frame.to - frame.from);
+    const [left, right] = [pixels(x), pixels(other)].sort((a, b) => a - b);
+    const [width, height] = [right - left, frame.foot - frame.top];
+    Object.assign(rule.style, { left: `${left}px`, top: `${frame.top}px`, width: `${width}px`, height: `${height}px` });
+  };
+  /** The value of x at the pointer; null beside the panel. @param {PointerEvent | MouseEvent} event */
+  const valueAt = ({ clientX }) => {
+    const frame = drawn.frame,
+      part = frame ? (clientX - place.getBoundingClientRect().left - frame.from) / (frame.to - frame.from) : -1;
+    return frame && part >= 0 && part <= 1 ? frame.low + part * (frame.high - frame.low) : null;
   };
   const show = (event) => {
     const frame = place.getBoundingClientRect(),
@@ -139,7 +167,7 @@ export function showFigure(box, figure, options = {}) {
     Object.assign(ring.style, { left: `${best.x}px`, top: `${best.y}px`, color: best.colour });
   };
   box.style.position = "relative";
-  box.replaceChildren(place, tip, ring);
+  box.replaceChildren(place, rule, tip, ring);
   draw();
   box.addEventListener("pointermove", show, { signal });
   box.addEventListener("pointerdown", show, { signal });
@@ -150,6 +178,7 @@ export function showFigure(box, figure, options = {}) {
     },
     { signal },
   );
+  if (options.linked) link(box, options.linked, { valueAt, mark, signal });
   scheme.addEventListener("change", () => draw(), { signal });
   addEventListener("beforeprint", () => draw(false), { signal });
   addEventListener("afterprint", () => draw(), { signal });
@@ -157,8 +186,49 @@ export function showFigure(box, figure, options = {}) {
     if (box.clientWidth && Math.floor(box.clientWidth) !== width) draw();
   });
   watch.observe(box);
-  return () => {
-    end.abort();
-    watch.disconnect();
+  return {
+    mark,
+    end: () => {
+      end.abort();
+      watch.disconnect();
+    },
   };
+}
+
+/**
+ * Other figures point at the same x; a mouse that is dragged chooses a range, a double click all of it.
+ * @param {HTMLElement} box
+ * @param {Linked} linked
+ * @param {{valueAt: (event: MouseEvent) => number | null, mark: (x: number | null, other?: number) => void,
+ *   signal: AbortSignal}} ways
+ */
+function link(box, { point, zoom }, { valueAt, mark, signal }) {
+  let from = /** @type {number | null} */ (null);
+  const moved = (event) => {
+    const x = valueAt(event);
+    if (from === null) point(x);
+    else if (x !== null) mark(from, x);
+  };
+  const dropped = (event) => {
+    const x = valueAt(event),
+      start = from;
+    from = null;
+    if (start === null || x === null) return;
+    mark(null);
+    if (Math.abs(event.clientX - began) > 8) zoom([start, x].sort((a, b) => a - b));
+  };
+  let began = 0;
+  box.addEventListener("pointermove", moved, { signal });
+  box.addEventListener("pointerleave", () => point(null), { signal });
+  box.addEventListener(
+    "pointerdown",
+    (event) => {
+      if (event.pointerType !== "mouse" || event.button) return;
+      [from, began] = [valueAt(event), event.clientX];
+      event.preventDefault(); // no text is chosen
+    },
+    { signal },
+  );
+  addEventListener("pointerup", dropped, { signal });
+  box.addEventListener("dblclick", () => zoom(null), { signal });
 }

@@ -1,11 +1,10 @@
 // @ts-check
 // Marks of a figure as SVG text: letters, colours, lines, points, areas.
+import { ON_BLACK, ON_WHITE } from "./palette.js";
 
-const ON_WHITE = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#888888"];
-const ON_BLACK = ["#56B4E9", "#F08A4B", "#2FC89A", "#E3A0C6", "#F0C04A", "#9AD0F5", "#A0A6AD"];
 /** @type {Record<string, string>} */
 const ON_DARK = {
-  ...Object.fromEntries(ON_WHITE.map((colour, i) => [colour, ON_BLACK[i]])),
+  ...Object.fromEntries(ON_WHITE.map((colour, i) => [colour.toLowerCase(), ON_BLACK[i]])),
   "#7a3e9d": "#b98ad3",
   "#bfe0f2": "#1c4258",
   "#fbd9b5": "#5c3a1a",
@@ -100,11 +99,13 @@ export const escaped = (text) =>
     .replace(/>/g, "&gt;")
     .replace(/"/g, "&quot;");
 
+/** Plotly's marks of a text; what else stands in angles is text. */
+const MARKUP = /<\/?(a|b|em|i|s|span|sub|sup|u)\b[^>]*>/g;
 /** Text without Plotly's marks of it. @param {any} text */
 export const plain = (text) =>
   String(text ?? "")
     .replace(/<br\s*\/?>/g, " ")
-    .replace(/<[^>]+>/g, "");
+    .replace(MARKUP, "");
 
 /** How wide a text is drawn, about. @param {any} text @param {number} [size] */
 export function wide(text, size = 12) {
@@ -154,7 +155,7 @@ function spans(text) {
     .split(/(<sub>.*?<\/sub>|<sup>.*?<\/sup>)/)
     .map((part) => {
       const low = /^<su([bp])>(.*)<\/su/.exec(part);
-      if (!low) return escaped(part.replace(/<\/?[a-z][^>]*>/g, ""));
+      if (!low) return escaped(part.replace(MARKUP, ""));
       const shift = low[1] === "b" ? 3 : -4;
       return `<tspan dy="${shift}" font-size="75%">${escaped(low[2])}</tspan><tspan dy="${-shift}">\u200b</tspan>`;
     })

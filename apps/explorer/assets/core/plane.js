@@ -1,8 +1,9 @@
 // @ts-check
-import { COLOURS, ON_WHITE } from "./colours.js";
+import { COLOURS } from "./colours.js";
 import { element } from "./dom.js";
 import { sample } from "./legend.js";
 import { nearest, shown, ticks } from "./numbers.js";
+import { ON_WHITE } from "./palette.js";
 import { Picture } from "./picture.js";
 
 /** A coordinate of a path; SVG reads no number that is written with an exponent. */

@@ -100,7 +100,7 @@ export const ask = async (spec, name, values, typed = "") => {
   }
 };
 
-/** Plotly's basic bundle, for a figure that is opened with zoom and hover. */
+/** Plotly, for a figure that a reader opens with zoom and hover: the one that the Python package has. */
 export const plotly = async (spec) => {
   const there = () => window["Plotly"];
   if (!there()) await (waiting.plotly ||= script(spec.plotly, there).finally(() => delete waiting.plotly));

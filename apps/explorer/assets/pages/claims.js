@@ -1,12 +1,10 @@
 // The papers' claims with what was recorded of each, at once; a figure for the row that is opened;
 // a claim decided again, or packets simulated, on request.
-import { coloured, onChange, stacked } from "../core/colours.js";
 import { element } from "../core/dom.js";
 import { startJob } from "../core/jobs.js";
-import { shown } from "../core/numbers.js";
 import { page } from "../core/pages.js";
-import { csv, save } from "../core/save.js";
-import { get, plotly } from "../core/server.js";
+import { plotSection } from "../core/plot.js";
+import { get } from "../core/server.js";
 
 const TONES = { holds: "good", "holds with conditions": "fair", "does not hold": "poor" };
 const LONGEST = 200,
@@ -32,43 +30,6 @@ const read = (choices, served) => {
       `this page has no ${strange.slice(0, 40) || "address as long as that"}; it has ${Object.keys(state).join(", ")}`,
     );
   return [state, said];
-};
-
-/** A figure of the papers in the page's colours, with room for its legend below. */
-const room = ({ data }, width) =>
-  21 * Math.ceil(data.filter((t) => t.showlegend !== false && t.name).length / Math.max(1, Math.floor(width / 240)));
-const fitted = ({ data, layout }, width) => {
-  const legend = room({ data }, width),
-    [traces, whole] = coloured(data, layout);
-  for (const key of Object.keys(whole).filter((name) => /^[xy]axis/.test(name))) whole[key].automargin = true;
-  return [
-    traces,
-    {
-      ...whole,
-      height: (layout.height > 500 ? layout.height : 380) + legend,
-      width: undefined,
-      autosize: true,
-      margin: { t: layout.annotations ? 32 : 16, r: 12, l: 56, b: 56 + legend },
-      legend: { orientation: "h", yref: "container", y: 0, yanchor: "bottom" },
-    },
-  ];
-};
-/** Its panels below one another, where the page is narrow. */
-const narrowed = (picture, figure, width) => {
-  const changes = stacked(picture);
-  if (!changes) return null;
-  for (const name of ["legend.y", "legend.yanchor", "margin.t"]) delete changes[name];
-  return { ...changes, height: changes.height - 120 + room(figure, width) };
-};
-const named = (axis, name) => (axis && axis.title && axis.title.text) || name;
-/** The numbers behind a figure, with the panel of each where there are several. */
-const rows = ({ data, layout }) => {
-  const titles = layout.yaxis2 && layout.annotations ? layout.annotations.map((one) => one.text) : null;
-  const panel = (t) => titles && [titles[Number((t.yaxis || "y").slice(1) || 1) - 1] || ""];
-  return [
-    [...(titles ? ["panel"] : []), "line", named(layout.xaxis, "x"), named(layout.yaxis, "y")],
-    ...data.flatMap((t) => (t.x || []).map((x, i) => [...(panel(t) || []), t.name || "", x ?? "", t.y[i] ?? ""])),
-  ];
 };
 
 const mount = (root, spec, signal) => {
@@ -103,54 +64,20 @@ const mount = (root, spec, signal) => {
   const draw = async (row, box) => {
     if (!row.figure) return;
     const figure = (figures[row.figure] ||= await ask(row.figure));
-    if (figure) await drawFigure(figure, row.figure, box);
+    if (figure) drawFigure(figure, row.figure, box);
   };
-  const drawFigure = async (figure, title, box) => {
-    const Plotly = await plotly(spec),
-      name = title.replace(".", "-");
-    const picture = element("div", {
-      class: "plot",
-      role: "img",
-      "aria-label": `Figure ${title}; its numbers are below`,
+  const plots = new Map();
+  const drawFigure = (figure, name, box) => {
+    const said = element("p", { class: "complaint", role: "status" }),
+      title = figure.layout.title?.text || `Figure ${name}`;
+    const f = { name, title, kind: "plot", alt: `Figure ${name}; its numbers are below`, file: name.replace(".", "-") };
+    const { plot, node } = plotSection(spec, f, (words) => {
+      said.textContent = words;
     });
-    const image = (format) => () => Plotly.downloadImage(figure, { format, filename: name, width: 900, height: 560 });
-    const table = element("table"),
-      numbers = element(
-        "details",
-        {
-          ontoggle: () => {
-            const [head, ...body] = rows(figure);
-            table.replaceChildren(
-              element("thead", {}, element("tr", {}, ...head.map((w) => element("th", { scope: "col" }, w)))),
-              element(
-                "tbody",
-                {},
-                ...body
-                  .slice(0, 400)
-                  .map((r) =>
-                    element("tr", {}, ...r.map((x) => element("td", {}, typeof x === "number" ? shown(x) : String(x)))),
-                  ),
-              ),
-            );
-          },
-        },
-        element("summary", {}, "Numbers"),
-        element("div", { class: "scroll", tabindex: "0" }, table),
-      );
-    box.replaceChildren(
-      picture,
-      element(
-        "p",
-        { class: "actions" },
-        element("button", { type: "button", onclick: image("png") }, "PNG"),
-        element("button", { type: "button", onclick: image("svg") }, "SVG"),
-        element("button", { type: "button", onclick: () => save(`${name}.csv`, csv(rows(figure)), "text/csv") }, "CSV"),
-      ),
-      numbers,
-    );
-    await Plotly.newPlot(picture, ...fitted(figure, box.clientWidth), { displayModeBar: false, responsive: true });
-    const below = box.clientWidth < 600 && narrowed(picture, figure, box.clientWidth);
-    if (below) await Plotly.relayout(picture, below);
+    plots.get(name)?.destroy();
+    plots.set(name, plot);
+    box.replaceChildren(node, said);
+    plot.show(figure);
   };
   /** A job with a button, progress and cancel; `ended(its)` when it is done. */
   const background = (label, kind, name, ended) => {
@@ -183,7 +110,7 @@ const mount = (root, spec, signal) => {
     return [
       background(`Simulate packets for ${row.packets} (a minute)`, "paper-figure", row.packets, async (its) => {
         figures[row.packets] = await (await get(its.address("figure.json"))).json();
-        await drawFigure(figures[row.packets], row.packets, box);
+        drawFigure(figures[row.packets], row.packets, box);
       }),
       box,
     ];
@@ -397,6 +324,6 @@ const mount = (root, spec, signal) => {
     items.get(state.open).box.open = true;
     items.get(state.open).box.scrollIntoView();
   }
-  onChange(() => state.open && root.contains(list) && fill(byName.get(state.open)), signal);
+  signal.addEventListener("abort", () => plots.forEach((plot) => plot.destroy()));
 };
 page("claims", { mount });

@@ -3,9 +3,9 @@ import { element } from "../core/dom.js";
 import { startJob } from "../core/jobs.js";
 import { shown } from "../core/numbers.js";
 import { page } from "../core/pages.js";
+import { plotSection } from "../core/plot.js";
 import { csv, save } from "../core/save.js";
-import { get, plotly } from "../core/server.js";
-import { tabled } from "../core/table.js";
+import { get } from "../core/server.js";
 
 page("packets", {
   mount(root, spec, signal) {
@@ -29,7 +29,6 @@ page("packets", {
     ];
     const said = element("p", { class: "complaint", role: "status" }, (spec.complaints || []).join(". "));
     const sides = new Map();
-    plotly(spec).catch(() => {}); // while the first run is on its way
     const guess = element("input", {
       type: "checkbox",
       id: "guess",
@@ -54,189 +53,96 @@ page("packets", {
     };
 
     // ---- pictures: the library's figures, as titles and lines of numbers --------------------------------------
-    const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-    const ON_BLACK = {
-      "#0072B2": "#56B4E9",
-      "#D55E00": "#F08A4B",
-      "#009E73": "#2FC89A",
-      "#CC79A7": "#E3A0C6",
-      "#E69F00": "#F0C04A",
-      "#56B4E9": "#9AD0F5",
-      "#000000": "#e8eaed",
+    /** A picture's lines as a figure, on axes that show all pictures of its kind: two scenarios have the same. */
+    const figureOf = (number, data) => {
+      const [x, y] = ranges(number);
+      const some = data.lines.filter((line) => line.y.some((value) => value)); // a queue that never is, is no line
+      return {
+        data: (some.length ? some : data.lines).map((line) => ({
+          x: line.x,
+          y: line.y,
+          name: line.name,
+          mode: "lines",
+          type: "scatter",
+          showlegend: line.dash === "solid",
+          line: { color: line.color, dash: line.dash, width: line.width, shape: "hv" },
+        })),
+        layout: {
+          title: { text: data.title },
+          height: 280,
+          xaxis: { title: { text: data.xTitle }, range: part || x },
+          yaxis: { title: { text: data.yTitle }, range: y },
+        },
+      };
     };
-    const dark = matchMedia("(prefers-color-scheme: dark)");
-    const traces = (picture, black) =>
-      picture.lines.map((line) => ({
-        x: line.x,
-        y: line.y,
-        name: line.name,
-        mode: "lines",
-        type: "scatter",
-        showlegend: line.dash === "solid",
-        line: { color: (black && ON_BLACK[line.color]) || line.color, dash: line.dash, width: line.width, shape: "hv" },
-      }));
     const largest = (values) => values.reduce((a, b) => Math.max(a, b), 0);
-    /** Ranges that show all of the pictures of one kind: two scenarios beside each other have the same. */
-    const ranges = (i) => {
-      const data = [...sides.values()].map((side) => side.pictures[i].data).filter(Boolean);
+    const end = () => largest([...sides.values()].map((side) => (side.result ? side.result.duration : 0)));
+    const ranges = (number) => {
+      const data = [...sides.values()].map((side) => side.pictures[number].data).filter(Boolean);
       const tops = data.map((one) => one.top ?? 1.05 * largest(one.lines.map((line) => largest(line.y))));
-      const end = largest([...sides.values()].map((side) => (side.result ? side.result.duration : 0)));
       return [
-        [0, end],
+        [0, end()],
         [0, largest(tops) || 1],
       ];
     };
-    const pictures = () => [...sides.values()].flatMap((side) => side.pictures).filter((picture) => picture.drawn);
-    let linking = false;
-    /** The same part of the time in all pictures as in the one that was zoomed; null: all of it. */
-    const zoom = (range, here) => {
-      linking = true;
-      Promise.all(
-        pictures()
-          .filter((picture) => picture !== here)
-          .map((picture) => picture.scale(range)),
-      ).finally(() => {
-        linking = false;
+    const pictures = () => [...sides.values()].flatMap((side) => side.pictures).filter((picture) => picture.data);
+    /** The part of the time that all pictures show; null: all of it. */
+    let part = null;
+    const ends = ["from", "to"].map((word) =>
+      element("input", { type: "number", step: "any", min: "0", id: `time-${word}`, onchange: () => typed() }),
+    );
+    const zoom = (range) => {
+      part = range;
+      time.hidden = !end();
+      ends.forEach((input, i) => {
+        input.value = (range || [0, end()])[i].toPrecision(4) / 1;
+        input.max = end();
       });
+      pictures().forEach((picture) => picture.draw());
     };
-    const point = (x, here) =>
-      pictures().forEach((picture) => picture !== here && window.Plotly.Fx.hover(picture.box, { xval: x }, "xy", true));
-    const unpoint = (here) =>
-      pictures().forEach((picture) => picture !== here && window.Plotly.Fx.unhover(picture.box, {}, "xy", true));
-    const layout = (picture, ink, line, paper) => {
-      const axis = { gridcolor: line, zerolinecolor: line, linecolor: line, automargin: true };
-      return {
-        paper_bgcolor: paper,
-        plot_bgcolor: paper,
-        font: { color: ink, family: "system-ui, sans-serif", size: 12 },
-        height: 280,
-        margin: { t: 10, r: 12, b: 40, l: 50 },
-        hovermode: "x",
-        showlegend: false,
-        legend: { orientation: "h", y: -0.22, font: { size: 11 } },
-        xaxis: { ...axis, title: { text: picture.xTitle } },
-        yaxis: { ...axis, title: { text: picture.yTitle }, range: [0, 1] },
-      };
+    const typed = () => {
+      const [from, to] = ends.map((input) => Number(input.value));
+      zoom(to > from && from >= 0 && to - from < end() ? [from, Math.min(to, end())] : null);
     };
+    const time = element(
+      "p",
+      { class: "actions time", hidden: true },
+      "Time shown [s]:",
+      ...["from", "to"].flatMap((word, i) => [element("label", { for: `time-${word}` }, word), ends[i]]),
+      element("button", { type: "button", onclick: () => zoom(null) }, "All of it"),
+      element("span", { class: "note" }, "or drag across a picture"),
+    );
 
-    class Picture {
+    class Run {
       constructor(side, number) {
         const [name, title, meaning] = PICTURES[number];
-        Object.assign(this, { number, drawn: false });
-        this.box = element("div", { class: "picture", role: "img", "aria-label": `${title}: ${meaning}` });
-        this.legend = element("p", { class: "legend" });
-        this.table = element(
-          "details",
-          { class: "table", ontoggle: () => this.table.open && this.fill() },
-          element("summary", {}, "Numbers"),
-          element("div", { class: "scroll", tabindex: "0" }, element("table")),
-        );
-        const file = () => `${side.result ? side.result.name : "run"}-${name}`;
-        const image = (format) => async () => {
-          if (!this.data) return;
-          const kept = {
-            data: traces(this.data, false),
-            layout: {
-              ...layout(this.data, "#1b1f24", "#d9dee5", "#ffffff"),
-              title: { text: this.data.title },
-              margin: { t: 60 },
-              showlegend: true,
-              height: 560,
-            },
-          };
-          const [x, y] = ranges(number);
-          kept.layout.xaxis.range = x;
-          kept.layout.yaxis.range = y;
-          plotly(spec)
-            .then((library) => library.downloadImage(kept, { format, filename: file(), width: 900, height: 560 }))
-            .catch((error) => side.tell(error.message, true));
-        };
-        const rows = () => this.data && save(`${file()}.csv`, csv(this.rows()), "text/csv");
-        this.box.append(
-          element("p", { class: "note" }, "The run is on its way; the first on a new machine takes about 20 s."),
-        );
-        this.node = element(
-          "section",
-          { class: "figure", "aria-label": title + side.which },
-          element("h2", {}, title),
-          element("p", { class: "note" }, meaning),
-          this.box,
-          this.legend,
-          element(
-            "p",
-            { class: "actions" },
-            element("button", { type: "button", onclick: image("png") }, "PNG"),
-            element("button", { type: "button", onclick: image("svg") }, "SVG"),
-            element("button", { type: "button", onclick: rows }, "CSV"),
-          ),
-          this.table,
-        );
-        this.buttons = [...this.node.querySelectorAll(":scope > .actions button")];
-        this.offer();
+        Object.assign(this, { number, data: null });
+        const f = { name, title, alt: `${title}: ${meaning}`, kind: "plot" };
+        const { plot, node } = plotSection(spec, f, (words) => side.tell(words, true));
+        Object.assign(this, { plot, node, file: () => `${side.result.name}-${name}`, f });
+        node.setAttribute("aria-label", title + side.which);
+        node.querySelector(".figure-head").after(element("p", { class: "note" }, meaning));
+        this.note("The run is on its way; the first on a new machine takes about 20 s.");
       }
 
-      /** What is kept can be kept once there is something. */
-      offer() {
-        this.buttons.forEach((button) => {
-          button.disabled = !this.data;
-        });
+      /** Words in the place of a picture, of which nothing can be kept. */
+      note(words) {
+        this.plot.destroy();
+        this.plot.box.replaceChildren(element("p", { class: "note" }, words));
+        this.node.querySelector(".menu").hidden = this.plot.table.hidden = true;
       }
 
-      async show(data) {
-        const drawing = await plotly(spec);
+      show(data) {
         this.data = data;
-        this.offer();
-        if (!data) {
-          if (this.drawn) drawing.purge(this.box);
-          this.drawn = false;
-          this.legend.replaceChildren();
-          this.box.replaceChildren(
-            element("p", { class: "note" }, "This run is too long, or has too many flows, to write this down."),
-          );
-          return;
-        }
-        if (!this.drawn) this.box.replaceChildren();
-        const lines = traces(data, dark.matches);
-        const solid = lines.filter((trace) => trace.showlegend);
-        this.legend.replaceChildren(
-          ...solid.map((trace) =>
-            element("span", {}, element("i", { style: `background:${trace.line.color}` }), trace.name),
-          ),
-        );
-        const shape = layout(data, style("--ink"), style("--line"), style("--paper"));
-        [shape.xaxis.range, shape.yaxis.range] = ranges(this.number);
-        await drawing.react(this.box, lines, shape, { responsive: true, displaylogo: false, displayModeBar: false });
-        if (!this.drawn) {
-          this.box.on("plotly_relayout", (event) => {
-            if (linking) return;
-            if (event["xaxis.range[0]"] !== undefined) zoom([event["xaxis.range[0]"], event["xaxis.range[1]"]], this);
-            else if (event["xaxis.autorange"]) zoom(null);
-          });
-          this.box.on("plotly_hover", (event) => point(event.points[0].x, this));
-          this.box.on("plotly_unhover", () => unpoint(this));
-        }
-        this.drawn = true;
-        if (this.table.open) this.fill();
+        if (!data) this.note("This run is too long, or has too many flows, to write this down.");
+        else this.node.querySelector(".menu").hidden = this.plot.table.hidden = false;
       }
 
-      scale(range) {
-        const [x, y] = ranges(this.number);
-        return window.Plotly.relayout(
-          this.box,
-          range ? { "xaxis.range": range } : { "xaxis.range": x, "yaxis.range": y },
-        );
-      }
-
-      rows() {
-        return [
-          ["line", this.data.xTitle, this.data.yTitle],
-          ...this.data.lines.flatMap((line) => line.x.map((x, i) => [line.name, x, line.y[i]])),
-        ];
-      }
-
-      fill() {
-        if (!this.data) return;
-        tabled(this.table, this.rows());
+      draw() {
+        this.f.file = this.file();
+        const others = () => pictures().filter((picture) => picture !== this);
+        const point = (x) => others().forEach((picture) => picture.plot.drawn?.mark(x));
+        this.plot.show(figureOf(this.number, this.data), { linked: { point, zoom } });
       }
     }
 
@@ -293,7 +199,7 @@ page("packets", {
         this.bar = element("progress", { max: "1", value: "0", "aria-label": "share of the run that is done" });
         this.state = element("p", { class: "state", role: "status" });
         this.note = element("p", { class: "note" });
-        this.pictures = PICTURES.map((_, number) => new Picture(this, number));
+        this.pictures = PICTURES.map((_, number) => new Run(this, number));
         this.out = element("div", { class: "out" });
         this.node = element(
           "section",
@@ -487,7 +393,7 @@ page("packets", {
 
       async show(result, job) {
         this.result = result;
-        await Promise.all(this.pictures.map((picture, i) => picture.show(result.pictures[PICTURES[i][0]])));
+        this.pictures.forEach((picture, i) => picture.show(result.pictures[PICTURES[i][0]]));
         zoom(null);
         this.node.classList.remove("old");
         this.tell(`${result.name}, seed ${result.seed}`);
@@ -626,6 +532,7 @@ page("packets", {
         guess,
         element("label", { for: "guess" }, " Guess first: hide the results until you have a guess"),
       ),
+      time,
       row,
       ...spec.notes.map((note) => element("p", { class: "note" }, note)),
     );
@@ -634,10 +541,5 @@ page("packets", {
     both.checked = Boolean(spec.values.second);
     row.classList.toggle("two", both.checked);
     for (const [name] of SIDES) if (spec.values[name]) add(name, spec.values[name]);
-    dark.addEventListener(
-      "change",
-      () => sides.forEach((side) => side.pictures.forEach((p) => p.data && p.show(p.data))),
-      { signal },
-    );
   },
 });

@@ -1,8 +1,9 @@
-import { COLOURS, ON_WHITE } from "../core/colours.js";
+import { COLOURS } from "../core/colours.js";
 import { drawn, element } from "../core/dom.js";
 import { orbit, spectralRadius } from "../core/motion.js";
 import { brief, percent, title } from "../core/numbers.js";
 import { KINDS, page } from "../core/pages.js";
+import { ON_WHITE } from "../core/palette.js";
 import { Plane } from "../core/plane.js";
 
 const PUBLISHED = [1.5, 0.5],
