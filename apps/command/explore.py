@@ -18,10 +18,13 @@ from .progress import working
 @click.option("--open-to-others", is_flag=True, help="Allow an address that other machines reach.")
 @click.option("--export", "folder", metavar="DIR", help="Write the pages as files that open from disk, and end.")
 @click.option("--figures", is_flag=True, help="With --export: also draw the figures of the claims; half a minute.")
-def explore(host: str, port: int, open_to_others: bool, folder: str | None, figures: bool) -> None:
+@click.option("--address", metavar="URL", help="With --export: where the pages will stand, for pictures of links.")
+def explore(host: str, port: int, open_to_others: bool, folder: str | None, figures: bool, address: str | None) -> None:
     """Open the interactive explorer in a browser: sliders, and pictures that follow them."""
     if figures and folder is None:
         raise click.UsageError("--figures is for --export; pages of a server draw a figure when it is opened")
+    if address and folder is None:
+        raise click.UsageError("--address is for --export; pages of a server are for this machine alone")
     if folder is not None:
         if not folder:
             raise click.UsageError("--export needs the name of a folder, got ''")
@@ -29,7 +32,7 @@ def explore(host: str, port: int, open_to_others: bool, folder: str | None, figu
 
         try:
             with working("drawing the figures of the claims") if figures else nullcontext():
-                files = export(Path(folder), figures)
+                files = export(Path(folder), figures, address or "")
         except FileExistsError as error:
             raise click.UsageError(str(error)) from None
         except OSError as error:

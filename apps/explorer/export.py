@@ -7,7 +7,11 @@ import json
 import shutil
 import tempfile
 from base64 import b64encode
+from dataclasses import replace
 from pathlib import Path
+from urllib.parse import urlsplit
+
+from tcpdynamics.errors import DomainError, shown
 
 from .bundle import ASSETS, core_script, page_script, style_sheet
 from .home import HOME
@@ -20,7 +24,7 @@ LARGE = 200_000
 PLACES = Places("assets/style.css", "assets/core.js", "assets/{}.js", "{}.html", "index.html")
 
 
-def export(folder: Path, whole: bool = False) -> list[Path]:
+def export(folder: Path, whole: bool = False, address: str = "") -> list[Path]:
     """Write the pages that need no server, all or none of them; returns the pages' files.
 
     Parameters
@@ -30,12 +34,18 @@ def export(folder: Path, whole: bool = False) -> list[Path]:
     whole : bool
         Whether what a page could ask a server for is answered now and written, too: of the claims, the figures
         that models draw, which takes some twenty seconds.
+    address : str
+        Where the folder will be found, as "https://example.org/tcp/": links to its pages then have a picture where
+        they are posted.
 
     Raises
     ------
     FileExistsError
         The folder holds files.
+    DomainError
+        The address is no address of a folder.
     """
+    places = _places(address)
     if folder.is_symlink() and not folder.exists():
         raise FileExistsError(f"{folder} is a link to nothing; give a folder that is new or empty")
     if folder.exists() and any(folder.iterdir()):
@@ -45,7 +55,7 @@ def export(folder: Path, whole: bool = False) -> list[Path]:
     # Beside, then moved: a site that is there is whole, whenever this is killed.
     made = Path(tempfile.mkdtemp(prefix=".unfinished.", dir=place.parent))
     try:
-        files = _fill(made / "site", whole)
+        files = _fill(made / "site", whole, places)
         if place.exists():
             # Into the folder that is there, which somebody may look at; the first page comes last.
             for entry in sorted((made / "site").iterdir(), key=lambda entry: entry.name == "index.html"):
@@ -57,22 +67,33 @@ def export(folder: Path, whole: bool = False) -> list[Path]:
     return [folder / name for name in files]
 
 
-def _fill(folder: Path, whole: bool) -> list[str]:
+def _places(address: str) -> Places:
+    """Where pages find what they load; with their cards, if it is known where they will stand."""
+    parts = urlsplit(address)
+    if address and (parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment):
+        raise DomainError(f"address must be that of a folder, as https://example.org/tcp/, got {shown(address, 80)}")
+    return replace(PLACES, card=f"{address.rstrip('/')}/assets/card-{{}}.png") if address else PLACES
+
+
+def _fill(folder: Path, whole: bool, places: Places) -> list[str]:
     """Write a site into a new folder; the names of the pages' files."""
     assets = folder / "assets"
     assets.mkdir(parents=True)
     (assets / "core.js").write_text(core_script(), encoding="utf-8")
     (assets / "style.css").write_text(style_sheet(), encoding="utf-8")
     shutil.copy(ASSETS / "vendor" / "uPlot.LICENSE", assets)
+    if places.card:
+        for card in (ASSETS / "cards").glob("*.png"):
+            shutil.copy(card, assets / f"card-{card.name}")
     listed = [page for page in pages().values() if page.exported]
-    files = [_write(folder, page, listed, whole) for page in listed]
+    files = [_write(folder, page, listed, whole, places) for page in listed]
     _write_scripts(folder, HOME, "")
-    first = document(PLACES, listed, first_page(listed, PLACES, HOME.spec()), HOME)
+    first = document(places, listed, first_page(listed, places, HOME.spec()), HOME)
     (folder / "index.html").write_text(first, encoding="utf-8")
     return files
 
 
-def _write(folder: Path, page: Page, listed: list[Page], whole: bool) -> str:
+def _write(folder: Path, page: Page, listed: list[Page], whole: bool, places: Places) -> str:
     """A page; its script with the functions of a fresh page, and the functions of all shapes packed into one file."""
     spec, shaped = page.spec(whole), any(printed.shape for printed in page.printed)
     if shaped:
@@ -85,7 +106,7 @@ def _write(folder: Path, page: Page, listed: list[Page], whole: bool) -> str:
         del spec["facts"]
         _pack(folder / spec["packedFacts"], f"{page.slug} facts", facts)
     file = folder / f"{page.slug}.html"
-    file.write_text(document(PLACES, listed, mounted(spec), page), encoding="utf-8")
+    file.write_text(document(places, listed, mounted(spec), page), encoding="utf-8")
     return file.name
 
 

@@ -18,6 +18,9 @@ TITLE = "tcpdynamics explorer"
 FIRST = "home"
 WHAT = "Models of TCP congestion control from five papers, moved by sliders and checked against packets and Linux."
 
+_CARD = """<meta property="og:image" content="{}">
+<meta name="twitter:card" content="summary_large_image">
+"""
 _DOCUMENT = """<!doctype html>
 <html lang="en">
 <head>
@@ -27,7 +30,7 @@ _DOCUMENT = """<!doctype html>
 <meta name="description" content="{about}">
 <meta property="og:title" content="{title}">
 <meta property="og:description" content="{about}">
-<link rel="icon" href="data:,">
+{card}<link rel="icon" href="data:,">
 <link rel="stylesheet" href="{style}">
 </head>
 <body>
@@ -55,6 +58,8 @@ class Places:
         That of a page, with braces for the slug.
     home : str
         That of the first page.
+    card : str
+        Of the picture that a link to a page has where it is posted, whole, with braces for the slug; may be empty.
     """
 
     style: str
@@ -62,6 +67,7 @@ class Places:
     page: str
     pages: str
     home: str
+    card: str = ""
 
 
 @cache
@@ -108,9 +114,16 @@ def document(
     sources = [places.core, *map(places.page.format, _scripts_of(page)), *scripts]
     return _DOCUMENT.format(
         title=escape(title), about=escape(page.question if page else WHAT), brand=TITLE, style=places.style,
+        card=_card(places, page),
         home=places.home, links=_links(places, listed, page), end=end, call=call,
         scripts="\n".join(f'<script src="{source}"></script>' for source in sources),
     )  # fmt: skip
+
+
+def _card(places: Places, page: Page | None) -> str:
+    """An article's own picture; other pages have that of the first page."""
+    slug = page.slug if page and page.article else FIRST
+    return _CARD.format(escape(places.card.format(slug))) if places.card else ""
 
 
 def _scripts_of(page: Page | None) -> tuple[str, ...]:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
+import struct
 from pathlib import Path
 
 import pytest
 from explorer_tabs import get, opened
 from playwright.sync_api import Page, Request
 
+from tcpdynamics.apps.explorer import cards
 from tcpdynamics.apps.explorer.bundle import ASSETS, bundle, needs
+from tcpdynamics.apps.explorer.export import export
 from tcpdynamics.apps.explorer.page import MAIN
 from tcpdynamics.apps.explorer.pages import pages
+from tcpdynamics.errors import DomainError
 
 #: Bytes on the wire and requests before the first picture.
 LIGHT, FEW = 150_000, 10
@@ -129,3 +134,18 @@ def test_forms_of_other_pages_stay_whole_on_a_telephone(tab: Page, server: str, 
     tab.locator("main form.controls").wait_for()
     fields = tab.locator("main form.controls .control").all()
     assert fields and all(field.is_visible() for field in fields)
+
+
+def test_cards_of_links_show_what_the_articles_say(tmp_path: Path) -> None:
+    for slug, card in cards.wanted().items():
+        png = (cards.FOLDER / f"{slug}.png").read_bytes()
+        assert png.startswith(b"\x89PNG") and struct.unpack(">II", png[16:24]) == (cards.WIDTH, cards.HEIGHT)
+        assert cards.shows(png) == card, "draw the cards again: python -m tcpdynamics.apps.explorer.cards"
+    files = export(tmp_path / "site", address="https://example.org/tcp")
+    for file in [*files, tmp_path / "site" / "index.html"]:
+        (image,) = re.findall(r'og:image" content="https://example\.org/tcp/([^"]+)"', file.read_text())
+        assert (tmp_path / "site" / image).is_file()
+    for wrong in ("example.org/tcp", "file:///tmp/x", "https://example.org/?x=1"):
+        with pytest.raises(DomainError, match="address must be that of a folder"):
+            export(tmp_path / "other", address=wrong)
+    assert not (tmp_path / "other").exists()

@@ -17,6 +17,9 @@ export const brief = (x) => {
   return Number.isNaN(x) ? "none" : String(x);
 };
 
+/** So many packets, in a sentence. @param {number} x */
+export const inPackets = (x) => `${brief(x)} packet${brief(x) === "1" ? "" : "s"}`;
+
 /** A probability as people write it: 12 %, 3.4 %, 0.2 %. @param {number} x */
 export const percent = (x) => {
   if (x >= 0.0995) return `${(100 * x).toFixed(0)} %`;

@@ -1,6 +1,6 @@
 import { element } from "../core/dom.js";
 import { swing, trajectory } from "../core/motion.js";
-import { between, brief, shown, title } from "../core/numbers.js";
+import { between, brief, inPackets, shown, title } from "../core/numbers.js";
 import { page } from "../core/pages.js";
 
 const FLOWS = [0, 400],
@@ -267,7 +267,7 @@ page("fluid-tcp", {
     const ended =
       status === "ok" ? "" : ` The motion is drawn until ${shown(reached)} s: there ${status}. Show fewer round trips.`;
     const at_rest = still
-      ? `At rest a flow has ${brief(W)} packets in flight and ${brief(q)} packets wait in the queue.`
+      ? `At rest a flow has ${inPackets(W)} in flight and the queue holds ${inPackets(q)}.`
       : "There is no point of rest in closed form.";
     return { says: fate + at_rest + ended, numbers: { window: W, queue: q, critical } };
   },

@@ -1,7 +1,7 @@
 import { element, maths } from "../core/dom.js";
 import { startJob } from "../core/jobs.js";
 import { Ladder } from "../core/ladder.js";
-import { brief, percent, shown, title } from "../core/numbers.js";
+import { brief, inPackets, percent, shown, title } from "../core/numbers.js";
 import { KINDS, page } from "../core/pages.js";
 import { ask, get, load } from "../core/server.js";
 
@@ -573,11 +573,11 @@ page("sub-packet", {
     at("exact", here);
     const words = onLink
       ? loss === 0
-        ? `Each of ${values.users} users could send ${brief(link.share)} packets per round trip, more than a window of ${W} uses: the link is not full, and nothing is lost.`
+        ? `Each of ${values.users} users could send ${inPackets(link.share)} per round trip, more than a window of ${W} uses: the link is not full, and nothing is lost.`
         : Number.isNaN(loss)
-          ? `Each of ${values.users} users would have ${brief(link.share)} packets per round trip, which the chain does not reach at any loss.`
-          : `Each of ${values.users} users has ${brief(link.share)} packets per round trip, so that ${percent(loss)} of the packets are lost, and a user is silent ${percent(out[0])} of the time (exact chain).`
-      : `At a loss of ${percent(loss)} a flow delivers ${brief(out[W + 2])} packets per round trip and is silent ${percent(out[0])} of the time (exact chain).`;
+          ? `Each of ${values.users} users would have ${inPackets(link.share)} per round trip, which the chain does not reach at any loss.`
+          : `Each of ${values.users} users has ${inPackets(link.share)} per round trip, so that ${percent(loss)} of the packets are lost, and a user is silent ${percent(out[0])} of the time (exact chain).`
+      : `At a loss of ${percent(loss)} a flow delivers ${inPackets(out[W + 2])} per round trip and is silent ${percent(out[0])} of the time (exact chain).`;
     const says = fine
       ? words
       : `${words} The ${values.chain} chain has no stationary law at losses of ${limit} and above.`;

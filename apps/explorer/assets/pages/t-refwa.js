@@ -1,7 +1,7 @@
 import { COLOURS } from "../core/colours.js";
 import { drawn, element } from "../core/dom.js";
 import { orbit, spectralRadius } from "../core/motion.js";
-import { brief, percent, title } from "../core/numbers.js";
+import { brief, inPackets, percent, title } from "../core/numbers.js";
 import { KINDS, page } from "../core/pages.js";
 import { ON_WHITE } from "../core/palette.js";
 import { Plane } from "../core/plane.js";
@@ -433,7 +433,7 @@ page("t-refwa", {
         ? "stay as they are: every window rests"
         : fate(here, turn(slopes, n, here));
     const says = Number.isFinite(window)
-      ? `Small deviations from rest ${end}. At rest all flows together have a window of ${brief(window)} packets; ${brief(queue)} packets wait in the queue.`
+      ? `Small deviations from rest ${end}. At rest all flows together have a window of ${inPackets(window)}; the queue holds ${inPackets(queue)}.`
       : `Small deviations ${end}.`;
     const of = (word) => fates.filter((one) => one === word).length;
     return {
