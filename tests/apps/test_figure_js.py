@@ -18,7 +18,8 @@ from tcpdynamics.paper_figures.t_refwa import figures as t_refwa
 from tcpdynamics.solvers import stationary
 
 ROOT = Path(__file__).parents[2]
-FIGURE = ROOT / "apps" / "explorer" / "assets" / "core" / "figure.js"
+ASSETS = ROOT / "apps" / "explorer" / "assets"
+FIGURE = ASSETS / "core" / "figure.js"
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +33,16 @@ def node() -> str:
 def test_the_scripts_own_tests_pass(node):
     done = subprocess.run([node, "--test", ROOT / "tests" / "js"], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stdout
+
+
+def test_types_of_all_scripts_agree():
+    tsc = shutil.which("tsc")
+    if tsc is None:
+        pytest.skip("no tsc")
+    done = subprocess.run([tsc, "-p", ASSETS / "jsconfig.json"], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout
+    scripts = [file for folder in ("core", "models", "pages") for file in (ASSETS / folder).glob("*.js")]
+    assert len(scripts) > 50 and all(file.read_text().startswith("// @ts-check\n") for file in scripts)
 
 
 def test_figures_of_the_library_are_drawn_whole(node, tmp_path):

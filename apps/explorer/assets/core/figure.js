@@ -33,7 +33,8 @@ export const figureSvg = (figure, options) => drawing(figure, options).svg;
  * @param {Options} [options]
  * @returns {Drawing}
  */
-export function drawing(figure, { width = 720, height, dark = false, title } = {}) {
+export function drawing(figure, options = {}) {
+  const { width = 720, height, dark = false, title } = options;
   const layout = listed(figure.layout || {}),
     traces = tracesOf(figure, layout),
     look = paper(dark);

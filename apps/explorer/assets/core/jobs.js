@@ -52,7 +52,7 @@ class Job {
         headers: { "Content-Type": "application/json" },
         body: JSON.stringify({ kind, words }),
       });
-      const { job, refused } = answer.ok ? await answer.json() : { refused: await answer.text() };
+      const { job, refused } = answer.ok ? await answer.json() : { job: null, refused: await answer.text() };
       if (refused) {
         this.tell(state("refused", refused), this);
         return;

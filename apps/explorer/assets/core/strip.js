@@ -122,7 +122,8 @@ export class Strip extends Picture {
         thick: 1.5,
         mark: lost ? "lost" : "ack",
         label:
-          `${name}: ACK, next expected packet ${one.asks + 1}, sent at ${shown(one.time)} s` + (lost ? ", dropped" : ""),
+          `${name}: ACK, next expected packet ${one.asks + 1}, sent at ${shown(one.time)} s` +
+          (lost ? ", dropped" : ""),
       });
     }
   }

@@ -10,8 +10,8 @@ const MOST = 60,
 
 /**
  * @typedef {{ time: number, segment: number, transmission: number, kind: string, arrives: number | null,
- *   fresh: boolean }} Send
- * @typedef {{ time: number, number: number, asks: number, arrives: number | null }} Ack
+ *   fresh: boolean, lost?: boolean }} Send
+ * @typedef {{ time: number, number: number, asks: number, arrives: number | null, lost?: boolean }} Ack
  */
 
 /**

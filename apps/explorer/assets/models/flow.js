@@ -57,10 +57,10 @@ export const sums = ({ states: size, events, waits }, out, timer, largest, least
     chances = 2 + size,
     room = (largest + 1) * size; // n round trips left begin at n * size
   const lengths = waits.map(([, , doubled]) => timer * doubled - 1),
-    silent = new Set(waits.map(([b]) => b));
-  const from = Int32Array.from(events, ([a]) => a),
-    next = Int32Array.from(events, ([, b]) => b),
-    packets = Float64Array.from(events, ([, , r]) => r);
+    silent = new Set(waits.map((wait) => wait[0]));
+  const from = Int32Array.from(events.map((one) => one[0])),
+    next = Int32Array.from(events.map((one) => one[1])),
+    packets = Float64Array.from(events.map((one) => one[2]));
   const [first, second, none] = [0, 1, 2].map(() => new Float64Array(room));
   none.fill(1, 0, size);
   for (let n = 1; n <= largest; n++) {
@@ -117,9 +117,9 @@ export const nothing = ({ states: size, events, waits }, out, timer, L) => {
     chances = 2 + size;
   const dry = events.flatMap(([a, b, r], i) => (r === 0 ? [[a, b, out[chances + i]]] : []));
   const lengths = waits.map(([, , doubled]) => timer * doubled - 1);
-  const from = Int32Array.from(dry, ([a]) => a),
-    next = Int32Array.from(dry, ([, b]) => b),
-    chance = Float64Array.from(dry, ([, , c]) => c);
+  const from = Int32Array.from(dry.map((one) => one[0])),
+    next = Int32Array.from(dry.map((one) => one[1])),
+    chance = Float64Array.from(dry.map((one) => one[2]));
   const none = new Float64Array((L + 1) * size).fill(1, 0, size);
   for (let n = 1; n <= L; n++) {
     const at = n * size,
@@ -128,7 +128,7 @@ export const nothing = ({ states: size, events, waits }, out, timer, L) => {
     for (let k = 0; k < waits.length; k++)
       none[at + waits[k][0]] = none[Math.max(n - lengths[k], 0) * size + waits[k][1]];
   }
-  const silent = new Set(waits.map(([b]) => b));
+  const silent = new Set(waits.map((wait) => wait[0]));
   let sum = 0;
   for (let i = 0; i < size; i++) if (!silent.has(i)) sum += out[pi + i] * none[L * size + i];
   waits.forEach(([b, to], k) => {

@@ -1,3 +1,4 @@
+// @ts-check
 // The papers' claims with what was recorded of each, at once; a figure for the row that is opened;
 // a claim decided again, or packets simulated, on request.
 import { element } from "../core/dom.js";
@@ -11,7 +12,10 @@ const LONGEST = 200,
   ANY = "all";
 const later = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
-/** Words of the address; what is none of the choices is replaced by the first, with a sentence. */
+/**
+ * Words of the address; what is none of the choices is replaced by the first, with a sentence.
+ * @returns {[Record<string, string>, string[]]}
+ */
 const read = (choices, served) => {
   const search = served ? location.search : location.hash.slice(1),
     said = [],

@@ -1,3 +1,4 @@
+// @ts-check
 import { element } from "../core/dom.js";
 import { brief, title } from "../core/numbers.js";
 import { page } from "../core/pages.js";

@@ -1,3 +1,4 @@
+// @ts-check
 import { element } from "../core/dom.js";
 import { swing, trajectory } from "../core/motion.js";
 import { between, brief, inPackets, shown, title } from "../core/numbers.js";

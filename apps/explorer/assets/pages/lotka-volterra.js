@@ -1,3 +1,4 @@
+// @ts-check
 import { element } from "../core/dom.js";
 import { trajectory } from "../core/motion.js";
 import { between, brief, percent, shown, title } from "../core/numbers.js";

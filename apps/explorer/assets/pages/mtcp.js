@@ -1,3 +1,4 @@
+// @ts-check
 import { element } from "../core/dom.js";
 import { between, brief, percent, title } from "../core/numbers.js";
 import { page } from "../core/pages.js";
@@ -73,10 +74,7 @@ page("mtcp", {
       routes = values.routes;
     const at = (q) => {
       const out = new Float64Array(rows.length);
-      run(
-        Float64Array.from(inputs, (name) => (name === "ack_loss" ? q : values[name])),
-        out,
-      );
+      run(Float64Array.from(inputs.map((name) => (name === "ack_loss" ? q : values[name]))), out);
       return out;
     };
     const losses = between(low, high, n),

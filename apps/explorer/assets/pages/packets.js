@@ -1,3 +1,4 @@
+// @ts-check
 // The packet simulator: one scenario or two side by side, each with its form, its run in the background, its pictures.
 import { element } from "../core/dom.js";
 import { startJob } from "../core/jobs.js";
@@ -116,10 +117,13 @@ page("packets", {
     class Run {
       constructor(side, number) {
         const [name, title, meaning] = PICTURES[number];
-        Object.assign(this, { number, data: null });
-        const f = { name, title, alt: `${title}: ${meaning}`, kind: "plot" };
-        const { plot, node } = plotSection(spec, f, (words) => side.tell(words, true));
-        Object.assign(this, { plot, node, file: () => `${side.result.name}-${name}`, f });
+        this.f = { name, title, alt: `${title}: ${meaning}`, kind: "plot", file: "" };
+        const { plot, node } = plotSection(spec, this.f, (words) => side.tell(words, true));
+        this.number = number;
+        this.data = null;
+        this.plot = plot;
+        this.node = node;
+        this.file = () => `${side.result.name}-${name}`;
         node.setAttribute("aria-label", title + side.which);
         node.querySelector(".figure-head").after(element("p", { class: "note" }, meaning));
         this.note("The run is on its way; the first on a new machine takes about 20 s.");
@@ -150,17 +154,15 @@ page("packets", {
     class Side {
       constructor(name, state) {
         const { scenario, changes, text = null, groups = null, called = "" } = state;
-        Object.assign(this, {
-          name,
-          scenario,
-          changes: { ...changes },
-          text,
-          groups,
-          called,
-          job: null,
-          result: null,
-          which: name === "first" ? "" : ", second scenario",
-        });
+        this.name = name;
+        this.scenario = scenario;
+        this.changes = { ...changes };
+        this.text = text;
+        this.groups = groups;
+        this.called = called;
+        this.job = null;
+        this.result = null;
+        this.which = name === "first" ? "" : ", second scenario";
         const id = (word) => `${name}-${word}`;
         this.choice = element(
           "select",

@@ -1,3 +1,4 @@
+// @ts-check
 import { element } from "../core/dom.js";
 import { percent, title } from "../core/numbers.js";
 import { page } from "../core/pages.js";

@@ -1,3 +1,4 @@
+// @ts-check
 // Shares of a link by pairs of stacks, as recorded: a table for each link, and all numbers of the cell that is chosen.
 import { element } from "../core/dom.js";
 import { page } from "../core/pages.js";

@@ -1,3 +1,4 @@
+// @ts-check
 import { KINDS, page } from "../core/pages.js";
 import { Strip } from "../core/strip.js";
 import { transfer } from "../core/transfer.js";

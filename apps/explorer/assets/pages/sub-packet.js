@@ -1,3 +1,4 @@
+// @ts-check
 import { element, maths } from "../core/dom.js";
 import { startJob } from "../core/jobs.js";
 import { Ladder } from "../core/ladder.js";
@@ -331,6 +332,7 @@ const beside = (figures, chosen, here, { at, valid, W, loss }) => {
   const own = chosen.flatMap(({ rows }) => rows.map((row) => row.loss[0])),
     losses = Float64Array.from(new Set([...SHORT, ...own])).sort();
   const draw = (figure, place, of, more) => {
+    /** @type {any[]} */
     const series = CHAINS.map((name) => ({
       name,
       y: Float64Array.from(losses, (p) => (valid(name, p) ? at(name, p)[place] : NaN)),
@@ -474,6 +476,7 @@ page("sub-packet", {
       here = onLink ? link.at : values.loss;
     const valid = (kind, p) => kind === "exact" || p < limit;
     const packets = Float64Array.from({ length: W + 1 }, (_, n) => n);
+    /** @type {any[]} */
     const bars = CHAINS.map((name) => ({
       name,
       kind: "bars",

@@ -1,3 +1,4 @@
+// @ts-check
 import { COLOURS } from "../core/colours.js";
 import { drawn, element } from "../core/dom.js";
 import { orbit, spectralRadius } from "../core/motion.js";

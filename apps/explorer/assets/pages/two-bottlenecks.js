@@ -1,3 +1,4 @@
+// @ts-check
 import { orbit } from "../core/motion.js";
 import { brief, percent, title } from "../core/numbers.js";
 import { page } from "../core/pages.js";
