@@ -2,6 +2,9 @@
 
 A move is timed from the slider's event to the frame that shows its picture. The plain page has a slider, a callback on
 the server that asks the library for the page's dataset, and a Plotly figure of it.
+
+`--sliders` times every slider of every page instead, without the plain page: the script of a move, the frame that shows
+it, and tasks of more than 50 ms.
 """
 
 from __future__ import annotations
@@ -54,6 +57,22 @@ PLAIN = script(
     'graph.once("plotly_afterplot", done)',
     'dash_clientside.set_props("moved", { data: value });',
 )
+
+
+#: Times the script of every move, beside the frame; counts long tasks.
+ALONE = """async ([id, values]) => {
+  const slider = document.getElementById(id), root = document.getElementById("page"), out = { script: [], long: 0 };
+  new PerformanceObserver((list) => { out.long += list.getEntries().length; }).observe({ type: "longtask" });
+  out.frames = await (async (OURS) => OURS([id, values]))(OURS_HERE);
+  for (const value of values) {
+    slider.value = value;
+    const began = performance.now();
+    slider.dispatchEvent(new Event("input"));
+    out.script.push(performance.now() - began);
+    await new Promise(requestAnimationFrame);
+  }
+  return out;
+}""".replace("OURS_HERE", OURS)
 
 
 def figure(dataset: Any) -> Any:
@@ -111,6 +130,35 @@ def row(times: list[float]) -> str:
     return f"{statistics.median(times):8.1f} {np.percentile(times, 95):8.1f}"
 
 
+def every_slider(browser: Any, address: str, moves: int) -> None:
+    """A line for each slider of each page."""
+    from tcpdynamics.apps.explorer.page import Control
+    from tcpdynamics.apps.explorer.pages import pages
+
+    heads = f"{'median':>8s} {'95 %':>8s} ms"
+    print(f"{'page':24s} {'slider':16s} script {heads}   frame {heads}   long tasks")
+    for slug, page in pages().items():
+        if page.article:
+            continue
+        for control in page.controls:
+            if not isinstance(control, Control):
+                continue
+            words = {
+                c.name: control.only[0] for c in page.controls if set(control.only) & set(getattr(c, "choices", ()))
+            }
+            tab = browser.new_page(viewport={"width": 1280, "height": 900})
+            tab.set_default_timeout(120_000)
+            tab.goto(f"{address}/{slug}?" + "&".join(f"{name}={word}" for name, word in words.items()))
+            tab.wait_for_function("() => document.querySelector('.picture :is(svg, canvas, table)')")
+            if tab.locator(f"#control-{control.name}").count():
+                at, _ = slider_values(control, moves)
+                tab.evaluate(OURS, [f"control-{control.name}", at[:3]])
+                came = tab.evaluate(ALONE, [f"control-{control.name}", at])
+                cells = f"script {row(came['script'])} ms   frame {row(came['frames'])} ms   {came['long']}"
+                print(f"{slug:24s} {control.name:16s} {cells}", flush=True)
+            tab.close()
+
+
 def main(argv: list[str] | None = None) -> None:
     from playwright.sync_api import sync_playwright
 
@@ -121,6 +169,7 @@ def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--moves", type=int, default=120)
     parser.add_argument("--plain-moves", type=int, default=20)
+    parser.add_argument("--sliders", action="store_true")
     options = parser.parse_args(argv)
     browser_path = shutil.which("chromium") or shutil.which("google-chrome")
     if browser_path is None:
@@ -128,6 +177,9 @@ def main(argv: list[str] | None = None) -> None:
     print(f"{'page':16s} {'median':>8s} {'95 %':>8s} ms   plain Dash {'median':>8s} {'95 %':>8s} ms   ratio of medians")
     with sync_playwright() as playwright, answering(make_app()) as address:
         browser = playwright.chromium.launch(executable_path=browser_path, args=["--no-sandbox"])
+        if options.sliders:
+            every_slider(browser, address, options.moves)
+            return
 
         def timed(where: str, ready: str, script: str, name: str, values: list[float]) -> list[float]:
             tab = browser.new_page(viewport={"width": 1280, "height": 900})

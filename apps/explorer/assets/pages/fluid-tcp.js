@@ -7,7 +7,7 @@ import { page } from "../core/pages.js";
 const FLOWS = [0, 400],
   RTT = [0, 0.6];
 // Errors that a step may have: where the queue leaves its buffer's end they grow a millionfold.
-const WHILE_MOVING = 1e-7,
+const WHILE_MOVING = 1e-5,
   AT_REST = 3e-12;
 
 /** The boundary at a round-trip time: flows, base round-trip time, whether the queue rests inside, period. */
