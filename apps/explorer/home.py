@@ -14,8 +14,8 @@ from .sub_packet_chains import event_program
 
 #: The link of Figs. 2 and 9 of Chen et al., in the words of `my-link`.
 LINK = {"rate": 1.0, "base_rtt": 200.0, "buffer": 50, "packet_size": 500}
-#: The sender of Linux that stands in the sentence: its default.
-SENDER = "linux-cubic"
+#: The sender of Linux that stands in the sentence: that of the chain and of the packets.
+SENDER = "linux-reno"
 
 
 def facts(whole: bool = False) -> dict[str, Any]:

@@ -32,7 +32,13 @@ MOVES = {
     "iguchi1": "lotka-volterra?epsilon=2.4", "iguchi2": "lotka-volterra?joins=10", "iguchi8": "lotka-volterra?ratio=2",
     "chart_logistic": "lotka-volterra?across=delay", "chart_lotka_volterra": "lotka-volterra?flows=5",
     "chart_trefwa": "t-refwa?phi=1.5&psi=0.5", "finding-t_refwa": "t-refwa?phi=1.5&psi=0.5",
-    "fluid-misra": "fluid-tcp", "stacks": "stacks", 
+    "fluid-misra": "fluid-tcp", "fluid-logistic": "lotka-volterra?gamma=0", "fluid-lotka-volterra": "lotka-volterra",
+    "fluid-t-refwa": "t-refwa", "stacks": "stacks", "bbr_cubic": "stacks", "queue": "sub-packet?points=equal-rtts",
+    "linux": "my-link", "ns2": "packets?scenario=single_flow", "finding-linux_sub_packet": "my-link?sender=linux-cubic",
+    "today_statements": "claims?paper=sub_packet", "today_laws": "sub-packet?points=linux&loss=0.2",
+    "today_distances": "sub-packet?points=linux", "today_goodputs": "my-link?sender=linux-cubic",
+    "today_fairness": "my-link?sender=linux-cubic", "today_hangs": "my-link?sender=linux-cubic",
+    "today_gateways": "my-link?queue=fq_codel",
 }  # fmt: skip
 #: Digits of a figure's numbers: a pixel needs four.
 DIGITS = 5

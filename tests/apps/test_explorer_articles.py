@@ -161,6 +161,38 @@ def test_an_exported_article_opens_from_disk(tab: Page, files: Path, slug: str) 
     assert tab.locator(".step").last.locator("a.door").get_attribute("href") == f"{WHOLE[slug].page}.html"
 
 
+def test_an_address_has_what_a_step_was_moved_to(tab: Page, other: Page, server: str) -> None:
+    at_step(tab, f"{server}/paper-sub-packet", 3)
+    slider = tab.locator("#step-3-loss")
+    slider.evaluate("(node) => { node.value = 0.35; node.dispatchEvent(new Event('input')); }")
+    tab.wait_for_function("() => location.hash === '#step=3&loss=0.35'")
+    other.goto(tab.url)
+    other.wait_for_function("() => document.querySelector('#step-3-loss')?.value === '0.35'")
+    other.wait_for_function(
+        "(text) => document.querySelector('.article-figure .reading').textContent === text",
+        arg=tab.locator(".article-figure .reading").inner_text(),
+    )
+    other.goto(f"{server}/paper-sub-packet#step=3&loss=7")
+    other.reload()
+    assert "`loss` must lie in" in other.locator(".complaint").first.inner_text()
+
+
+@pytest.mark.parametrize("slug", WHOLE)
+def test_on_paper_each_step_has_its_picture(tab: Page, files: Path, slug: str) -> None:
+    at_step(tab, (files / f"{slug}.html").as_uri(), 2)
+    tab.wait_for_function("() => [...document.querySelectorAll('.step .number')].every((node) => node.textContent)")
+    tab.emulate_media(media="print")
+    tab.evaluate("() => dispatchEvent(new Event('beforeprint'))")
+    for step in tab.locator(".step").all():
+        image = step.locator("img.on-paper")
+        image.evaluate("(node) => node.decode()")
+        assert image.is_visible() and image.evaluate("(node) => node.naturalWidth") > 400
+    assert not tab.locator(".article-side").is_visible() and not tab.locator("body > .aside").count()
+    assert tab.pdf(format="A4").count(b"/Type /Page\n") <= 8
+    tab.evaluate("() => dispatchEvent(new Event('afterprint'))")
+    assert not tab.locator("img.on-paper").count()
+
+
 # ---- what single articles say -------------------------------------------------------------------------------
 
 

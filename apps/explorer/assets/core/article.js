@@ -1,9 +1,10 @@
 // @ts-check
 // An article: steps of text, each with one control in a sentence, beside a picture that stays in sight.
+import { readAddress, wordsOf } from "./address.js";
 import { begin } from "./bench.js";
 import { controlsOf, within } from "./controls.js";
 import { element, maths } from "./dom.js";
-import { linkOf, pictureBox } from "./figure-box.js";
+import { linkOf, pictureBox, svgOf } from "./figure-box.js";
 import { brief, percent, shown } from "./numbers.js";
 import { stage } from "./stage.js";
 
@@ -109,8 +110,9 @@ const guessing = (guess, number, reveal) => {
     {
       type: "button",
       onclick: () => {
-        const off = Math.abs(Number(slider.value) - number());
-        said.textContent = `You guessed ${word(Number(slider.value))}; it is ${word(number())}: ${off < 0.05 * (high - low) ? "close" : `${word(off)} off`}.`;
+        const off = Math.abs(Number(slider.value) - number()),
+          away = unit === "%" ? `${(100 * off).toFixed(0)} points` : word(off);
+        said.textContent = `You guessed ${word(Number(slider.value))}; it is ${word(number())}: ${off < 0.05 * (high - low) ? "close" : `${away} off`}.`;
         reveal();
       },
     },
@@ -127,6 +129,33 @@ const guessing = (guess, number, reveal) => {
 
 /** Where a file finds the functions of another page that it has not yet. */
 const packed = (spec, slug) => (spec.answers ? undefined : `assets/${slug}-functions.js`);
+
+/** On paper each step has its own picture, drawn aside and laid into its text. */
+const printing = (made, sections) => {
+  const pictures = [];
+  const drawnOf = ({ own, values, step }) => {
+    const f = own.figures.find((one) => one.name === step.figure);
+    if (!f) return null;
+    const aside = element("div", { class: "aside" }, pictureBox(f)),
+      end = new AbortController();
+    document.body.append(aside);
+    const ways = { signal: end.signal, say: () => {}, set: () => {} };
+    const scene = stage(element("div"), own, values, { [f.name]: aside.firstElementChild }, ways);
+    scene.draw();
+    const figure = scene.figures[f.name],
+      src = figure.data && `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svgOf(figure))}`;
+    end.abort();
+    aside.remove();
+    return src ? element("img", { class: "on-paper", src, alt: f.alt }) : null;
+  };
+  const take = () => pictures.splice(0).forEach((picture) => picture && picture.remove());
+  const put = () => {
+    take();
+    pictures.push(...made.map(drawnOf));
+    pictures.forEach((picture, k) => picture && sections[k].append(picture));
+  };
+  return { put, take };
+};
 
 /** Mount an article. */
 export const article = (root, spec) => {
@@ -149,6 +178,17 @@ export const article = (root, spec) => {
   const fill = (k, now) => {
     made[k].now = { ...facts.counts, ...now };
     for (const { node, name, format } of made[k].numbers) node.textContent = format(made[k].now[name]);
+  };
+  let later = 0;
+  /** The address has what a step's controls were moved to; a slider that moves writes it once. */
+  const written = (k) => {
+    clearTimeout(later);
+    later = setTimeout(() => {
+      const { step, values } = made[k],
+        moved = step.controls.filter((name) => values[name] !== step.values[name]);
+      const words = moved.map((name) => `&${name}=${encodeURIComponent(values[name])}`).join("");
+      if (k === current) history.replaceState(null, "", `#step=${k + 1}${words}`);
+    }, 200);
   };
   const show = (k) => {
     if (k === current) return;
@@ -187,6 +227,7 @@ export const article = (root, spec) => {
             controls[name]?.put(values[name]);
           }
           scene.draw();
+          written(k);
         },
         spoken: ({ says = "", about = {}, numbers: now = {} }) => {
           reading.replaceChildren(...maths(about[f.name] ?? says));
@@ -211,6 +252,7 @@ export const article = (root, spec) => {
     const changed = () => {
       show(k);
       scene.draw();
+      written(k);
     };
     const controls = controlsOf(
       own.controls.filter((c) => step.controls.includes(c.name)),
@@ -299,6 +341,16 @@ export const article = (root, spec) => {
     const k = last ? steps.length - 1 : sections.findLastIndex((node) => node.getBoundingClientRect().top <= line);
     show(Math.max(0, k));
   };
+  /** Put a step's controls where the address has them. */
+  const restore = (k) => {
+    const { own, step, values, controls } = made[k],
+      some = { ...own, controls: own.controls.filter((c) => step.controls.includes(c.name)) };
+    const written = location.hash.slice(1),
+      [read, complaints] = readAddress(some, written);
+    said.textContent = complaints.join(". ");
+    for (const [name] of wordsOf(written)) if (name in controls) controls[name].put((values[name] = read[name]));
+    if (k === current) scene.draw();
+  };
   const jump = () => {
     const k = named();
     if (!(k >= 0 && k < steps.length)) {
@@ -306,6 +358,7 @@ export const article = (root, spec) => {
       return;
     }
     led = true;
+    restore(k);
     show(k);
     reach();
   };
@@ -341,6 +394,9 @@ export const article = (root, spec) => {
     running.abort();
     ahead.disconnect();
   });
+  const printed = printing(made, sections);
+  addEventListener("beforeprint", printed.put, { signal });
+  addEventListener("afterprint", printed.take, { signal });
   jump();
   sections.forEach((node) => ahead.observe(node));
   return drawnOnce;

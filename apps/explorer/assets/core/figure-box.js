@@ -1,7 +1,7 @@
 // @ts-check
 // A picture with its heading, what a reader may keep of it, the table behind it and the code.
 import { writtenOf } from "./address.js";
-import { element } from "./dom.js";
+import { drawn, element } from "./dom.js";
 import { figureSvg } from "./figure.js";
 import { netcdf } from "./netcdf.js";
 import { csv, save, savePng } from "./save.js";
@@ -11,6 +11,21 @@ const SIZE = { width: 900, height: 560, dark: false };
 
 /** The picture as SVG that stands alone. */
 export const svgOf = (figure) => (figure.image ? figure.image() : figureSvg(figure.kept(), SIZE));
+
+/** SVG text with a line below that says where it is from. @param {string} text @param {string} words */
+const credited = (text, words) => {
+  const svg = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
+  const [x, y, width, height] = (svg.getAttribute("viewBox") || "").split(" ").map(Number),
+    pixel = width / Number(svg.getAttribute("width")),
+    more = 22 * pixel;
+  svg.setAttribute("viewBox", [x, y, width, height + more].join(" "));
+  svg.setAttribute("height", String((height + more) / pixel));
+  svg.append(
+    drawn("rect", { x, y: y + height - 0.5 * pixel, width, height: more + pixel, fill: "#ffffff" }),
+    drawn("text", { x: x + 8 * pixel, y: y + height + 0.6 * more, "font-size": 11 * pixel, fill: "#5a6472" }, words),
+  );
+  return new XMLSerializer().serializeToString(svg);
+};
 
 /** The address of a page's state. */
 export const linkOf = (spec, values, more = "") => {
@@ -36,8 +51,20 @@ export const pictureBox = (f) =>
       ? element("div", { class: "picture" })
       : element("div", { class: "picture", role: "img", "aria-label": f.alt });
 
-const saveMenu = (spec, f, figureOf, values, say) => {
+/** Open the code below a picture. */
+const shownCode = (code) => {
+  code.open = true;
+  code.scrollIntoView({ block: "nearest" });
+  code.querySelector("summary").focus();
+};
+
+const saveMenu = (spec, f, figureOf, values, say, code) => {
   const file = (end) => `${f.file || `${spec.slug}-${f.name}`}.${end}`;
+  /** The page and its state. */
+  const from = () => {
+    const words = values ? writtenOf(spec, values) : location.search.slice(1);
+    return `tcpdynamics explorer, ${spec.slug}${words ? `?${words}` : ""}`;
+  };
   const attempt = (job) => async () => {
     menu.open = false;
     try {
@@ -56,11 +83,12 @@ const saveMenu = (spec, f, figureOf, values, say) => {
       ),
   };
   const jobs = {
-    PNG: (figure) => savePng(file("png"), svgOf(figure)),
-    SVG: (figure) => save(file("svg"), svgOf(figure), "image/svg+xml"),
+    PNG: (figure) => savePng(file("png"), credited(svgOf(figure), from())),
+    SVG: (figure) => save(file("svg"), credited(svgOf(figure), from()), "image/svg+xml"),
     CSV: (figure) => save(file("csv"), csv(figure.rows()), "text/csv"),
     NetCDF: (figure) => save(file("nc"), netcdf(figure.rows(), f.title), "application/x-netcdf"),
     ...(values ? links : {}),
+    ...(code ? { "Show the code": () => shownCode(code) } : {}),
     ...(spec.plotly ? { "Open as a Plotly figure": (figure) => opened(figure) } : {}),
   };
   const opened = async (figure) => {
@@ -74,6 +102,7 @@ const saveMenu = (spec, f, figureOf, values, say) => {
       { ...layout, autosize: true, height: 420 },
       { responsive: true, displaylogo: false },
     );
+    box.scrollIntoView({ block: "nearest" });
   };
   const menu = element(
     "details",
@@ -111,6 +140,7 @@ export const figureSection = (spec, f, box, figureOf, values, say, codes) => {
     element("div", { class: "scroll", tabindex: "0" }, element("table")),
   );
   const below = [table];
+  let code = null;
   if (spec.code && f.coded) {
     const text = element("pre", { tabindex: "0" });
     const fill = async () => {
@@ -122,12 +152,12 @@ export const figureSection = (spec, f, box, figureOf, values, say, codes) => {
         .catch((error) => error.message);
       if (text.dataset.address === address) text.textContent = lines;
     };
-    const details = element(
+    const details = (code = element(
       "details",
       { class: "code", ontoggle: fill },
       element("summary", {}, "Show the code"),
       text,
-    );
+    ));
     codes.push(fill);
     below.push(details);
   }
@@ -135,7 +165,7 @@ export const figureSection = (spec, f, box, figureOf, values, say, codes) => {
     "div",
     { class: "figure-head" },
     element("h2", {}, f.title),
-    saveMenu(spec, f, figureOf, values, say),
+    saveMenu(spec, f, figureOf, values, say, code),
   );
   const node = element(
     "section",

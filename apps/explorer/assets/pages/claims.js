@@ -123,7 +123,12 @@ const mount = (root, spec, signal) => {
     element(
       "dl",
       {},
-      ...Object.entries(answer.lines).flatMap(([head, text]) => [element("dt", {}, head), element("dd", {}, text)]),
+      ...Object.entries(answer.lines).flatMap(([head, text]) => [
+        element("dt", {}, head),
+        Array.isArray(text)
+          ? element("dd", {}, element("ul", {}, ...text.map((one) => element("li", {}, one))))
+          : element("dd", {}, text),
+      ]),
     );
   const fill = async (row) => {
     const { body } = items.get(row.name),
@@ -310,6 +315,12 @@ const mount = (root, spec, signal) => {
             : []),
         ),
       ),
+    ),
+    element(
+      "p",
+      { class: "note" },
+      `The papers make ${facts.statements.length} statements. A table or a figure is one statement, with a cell for ` +
+        `each number that it gives: ${facts.rows.length} cells in all.`,
     ),
     element(
       "form",

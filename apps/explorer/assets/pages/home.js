@@ -239,7 +239,7 @@ const living = (spec, values, chain, signal) => {
       { class: "note" },
       `They share ${rate} Mbit/s with a round trip of ${base_rtt} ms and ${buffer} packets of buffer, ${packet_size} bytes each. `,
       "Model: the exact sub-packet chain, which also moves the dots. Packets: Reno by the RFCs. ",
-      `Linux: ${facts.kernel} with CUBIC. In brackets: 95 % intervals.`,
+      `Linux: ${facts.kernel} with Reno. In brackets: 95 % intervals.`,
     ),
   );
   return { node, draw, play };
@@ -313,6 +313,7 @@ page("home", {
     const place = element("div", { class: "living" }, element("div", { class: "village" }));
     const all = facts.verdicts.reduce((sum, [, count]) => sum + count, 0);
     const [first] = facts.cards;
+    const others = spec.listed.filter(({ slug }) => !facts.cards.some((one) => one.slug === slug));
     const entry = ({ slug, title, question }) =>
       element(
         "div",
@@ -371,8 +372,8 @@ page("home", {
             element("div", { class: "cards" }, ...facts.cards.map((one) => card(spec, one, signal))),
           ]
         : []),
-      element("h2", {}, "All pages"),
-      element("dl", { class: "contents all" }, ...spec.listed.map(entry)),
+      element("h2", {}, "Pages of pictures and sliders"),
+      element("dl", { class: "contents all" }, ...others.map(entry)),
     );
     const begin = (chain) => {
       const figure = living(spec, values, chain, signal);
