@@ -7,6 +7,7 @@ dropped each by itself, the round trip is constant, the window at most six packe
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -78,41 +79,39 @@ def _row(drop: float, law: np.ndarray, before: np.ndarray, goodput: Any) -> dict
     }  # fmt: skip
 
 
-def record(workers: int = 2, **smaller: Any) -> dict[str, Any]:
-    """Compile, simulate and run Linux: what the file is to hold.
-
-    Parameters
-    ----------
-    workers : int         Guests of Linux at a time.
-    **smaller             `runs`, `long`, `drops`, `senders`, `linux` instead of what the file has.
-    """
-    settings = {"runs": RUNS, "long": LONG, "drops": DROPS, "senders": SENDERS, "linux": LINUX} | smaller
-    seeds, kernel, out = range(1, settings["runs"] + 1), "", {}
-    for sender in settings["senders"]:
+def record(
+    workers: int = 2,
+    runs: int = RUNS,
+    long: float = LONG,
+    drops: Sequence[float] = DROPS,
+    senders: Sequence[str] = SENDERS,
+    linux: Sequence[str] = tuple(LINUX),
+) -> dict[str, Any]:
+    """Compile, simulate and run Linux: what the file is to hold; `workers` guests of Linux at a time."""
+    kernel, out = "", {}
+    for sender in senders:
         chain = sender_chain(sender, WINDOW, rules="rfc", backoff_cap=BACKOFF)
         fields = {"sender": sender, "rules": "rfc", "w_max": WINDOW, "base_timeout": TIMEOUT, "backoff_cap": BACKOFF}
         series = sub_packet_sender.law(fields)
         pieces = [[[float(f"{c:.{OF_SERIES}g}") for c in of] for of in piece] for piece in series["pieces"]]
         one: dict[str, Any] = {
-            "series": series | {"pieces": pieces}, "packets": [], "linux": {word: [] for word in settings["linux"]}
+            "series": series | {"pieces": pieces}, "packets": [], "linux": {word: [] for word in linux}
         }  # fmt: skip
-        for drop in settings["drops"]:
-            made = chain.setting.scenario(
-                drop, duration=BEGINNING + settings["long"], warm_up=BEGINNING, slice=settings["long"], seed=1
-            )
-            runs = replicate(made, settings["runs"])
-            law = _lumped(runs.epoch_share.values)
-            one["packets"].append(_row(drop, law, chain.at(drop), runs.goodput_packet_rate.mean("flow").values))
-            for word, (control, switches) in settings["linux"].items():
-                found = run_linux_many(
-                    on_linux(sender, drop), seeds, workers, switches=switches, controls=(control,), timeout=600.0
-                )
+        for drop in drops:
+            made = chain.setting.scenario(drop, duration=BEGINNING + long, warm_up=BEGINNING, slice=long, seed=1)
+            flows = replicate(made, runs)
+            law = _lumped(flows.epoch_share.values)
+            one["packets"].append(_row(drop, law, chain.at(drop), flows.goodput_packet_rate.mean("flow").values))
+            for word in linux:
+                control, switches = LINUX[word]
+                options: dict[str, Any] = {"switches": switches, "controls": (control,), "timeout": 600.0}
+                found = run_linux_many(on_linux(sender, drop), range(1, runs + 1), workers, **options)
                 of_linux = _lumped(np.array([run.epoch_share.values for run in found]))
                 goodput = [RTT * float(run.goodput_packet_rate.mean()) for run in found]
                 one["linux"][word].append(_row(drop, of_linux, law, goodput))
                 kernel = found[0].attrs["simulator"]
         out[sender] = one
-    return {"kernel": kernel, "window": WINDOW, "drops": list(settings["drops"]), "senders": out}
+    return {"kernel": kernel, "window": WINDOW, "drops": list(drops), "senders": out}
 
 
 if __name__ == "__main__":
