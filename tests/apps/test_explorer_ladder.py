@@ -165,6 +165,21 @@ def test_the_sentence_and_the_mark_follow_the_slider(tab: Page, server: str) -> 
     tab.wait_for_url("**drop=0.3*")
 
 
+def test_what_no_interval_decides_is_not_said(tab: Page, files: Path) -> None:
+    opened(tab, f"{(files / 'ladder.html').as_uri()}#drop=0.15&sender=newreno&linux=reno-options-off")
+    said = tab.locator(".reading").inner_text()
+    table = rungs(0.15, "newreno", "reno-options-off")
+    top = table["distance"].idxmax()
+    reach, floor = (
+        table["distance, high"].fillna(table["distance"]),
+        table["distance, low"].fillna(table["distance"])[top],
+    )
+    rivals = [i for i in table.index[1:] if i != top and reach[i] >= floor]
+    assert rivals and all(f"that to rung {i + 1} ({table['distance'][i]:.2f})" in said for i in rivals)
+    opened(tab, f"{(files / 'ladder.html').as_uri()}#drop=0.2")
+    assert "By the intervals" not in tab.locator(".reading").inner_text()
+
+
 @pytest.mark.parametrize("size", [(1280, 720), (390, 844), (320, 640)])
 def test_words_of_the_picture_do_not_touch(tab: Page, files: Path, size: tuple[int, int]) -> None:
     tab.set_viewport_size({"width": size[0], "height": size[1]})

@@ -78,7 +78,7 @@ export class Rungs extends Picture {
         }),
       );
     svg.append(
-      text(width / 2, height - 3, "share of round trips [%]", {
+      text(width / 2, height - 3, "share of round trips [%] with 0, 1, 2, … packets", {
         "text-anchor": "middle",
         "font-size": 11,
         fill: "var(--faint)",
@@ -226,6 +226,9 @@ const chainsOf = (functions, { edges, pieces }) => {
 };
 
 const apart = (a, b) => 0.5 * a.reduce((sum, x, n) => sum + Math.abs(x - b[n]), 0);
+/** Whether one distance may be as large as another, by their intervals. @param {Rung} one @param {Rung} other */
+const reaches = (one, other) =>
+  (one.measured ? one.distance[2] : one.distance[0]) >= (other.measured ? other.distance[1] : other.distance[0]);
 const alone3 = (x) => [x, NaN, NaN];
 
 /** Curves of the chains do not move with the slider: kept for a sender and a quantity. */
@@ -300,12 +303,16 @@ page("ladder", {
     const [distance, low, high] = rungs[largest].distance,
       interval = `${low.toFixed(2)} to ${high.toFixed(2)}, measured at ${percent(rungs[largest].at)}`,
       cost = `${distance.toFixed(2)}${rungs[largest].measured ? ` (${interval})` : ""}`,
-      silent = (/** @type {number} */ i) => percent(rungs[i].sent[0][0]);
+      rivals = rungs.map((one, i) => i).filter((i) => i && i !== largest && reaches(rungs[i], rungs[largest])),
+      also = rivals.map((i) => `that to rung ${i + 1} (${far[i].toFixed(2)})`).join(" and "),
+      silent = (/** @type {number} */ i) => percent(rungs[i].sent[0][0]),
+      [, least, most] = rungs[5].sent[0];
     const says =
       `At a drop probability of ${percent(values.drop)}, the largest step leads to rung ${largest + 1}: ` +
-      `${STEPS[largest][2]}. It costs a distance of ${cost}. ` +
+      `${STEPS[largest][2]}. It costs a distance of ${cost}.` +
+      `${also ? ` By the intervals, ${also} may be as large.` : ""} ` +
       `A sender is silent in ${silent(0)} of round trips by the paper's chain, in ${silent(3)} by its own chain, and ` +
-      `in ${silent(5)} in ${system}.`;
+      `in ${silent(5)} (${points(least)} to ${points(most)}) in ${system}.`;
     const numbers = { drop: values.drop, nearest: drops[near], largest, distance, low, high };
     rungs.forEach((one, i) => {
       Object.assign(numbers, { [`silent_${i + 1}`]: one.sent[0][0], [`goodput_${i + 1}`]: one.goodput[0] });
