@@ -98,6 +98,10 @@ DRAWN: dict[str, tuple[dict[str, Any], ...]] = {
         {"window": 6.0, "lost_data": 2.0, "lost_acks": 0.0},
         {"window": 5.0, "rto": 0.25, "lost_data": 261.0, "lost_acks": 12.0, "shown": "with-LEAP"},
     ),
+    "ladder": (
+        {"drop": 0.13, "sender": "newreno", "linux": "reno-options-off"},
+        {"drop": 0.444, "linux": "bbr", "quantity": "goodput"},
+    ),
     "mtcp": ({"routes": 3.0, "ack_loss": 0.31, "alpha": 0.7}, {"loss": 0.1, "window_limit": 5.0, "asymmetry": -0.07}),
     "my-link": ({"users": 300.0, "rate": 2.5, "base_rtt": 61.0, "buffer": 40.0}, {"sender": "linux-bbr"}),
     "fairness": ({"flows": 3.0, "x1": 5.28, "x2": 6.21, "x3": 3.25}, {"flows": 8.0, "x2": 0.07, "x7": 9.31}),

@@ -45,7 +45,7 @@ def memory(pid: int) -> int:
 
 
 @pytest.mark.parametrize(
-    ("visitors", "rounds"), [(3, 4), pytest.param(10, 7, marks=pytest.mark.slow)], ids=["few", "many"]
+    ("visitors", "rounds"), [(3, 5), pytest.param(10, 7, marks=pytest.mark.slow)], ids=["few", "many"]
 )
 def test_visitors_at_once(
     browser: Browser, explorer: tuple[str, subprocess.Popen[str]], visitors: int, rounds: int
