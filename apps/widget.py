@@ -23,11 +23,14 @@ _RENDER = """
 const { live } = module_core_live;
 export default {
   render({ model, el }) {
+    let kept = "";
     const one = live(el, model.get("spec"), (values, numbers, says) => {
-      model.set({ values, numbers, says });
+      kept = JSON.stringify(values);
+      for (const [name, now] of Object.entries({ values, numbers, says })) model.set(name, now);
       model.save_changes();
     });
-    const moved = () => one.set(model.get("values"));
+    // some notebooks report the widget's own changes, too
+    const moved = () => JSON.stringify(model.get("values")) !== kept && one.set(model.get("values"));
     model.on("change:values", moved);
     return () => {
       model.off("change:values", moved);

@@ -69,11 +69,19 @@ def test_a_dash_app_shows_it_and_gets_its_numbers(tab: Page, tmp_path: Path) -> 
 HOST = """<!doctype html><meta charset="utf-8"><body><div id="out"></div><script type="module">
 const widget = await import("./widget.js");
 const state = STATE, heard = {};
-const model = { get: (name) => state[name], set: (words) => Object.assign(state, words), save_changes() {
+const model = { get: (name) => state[name], save_changes() {
+  // as marimo does: one name at a time, and the widget's own changes are reported to it, too
+  if (heard["change:values"]) heard["change:values"]();
   document.getElementById("out").textContent = JSON.stringify(state.numbers); },
+  set: (name, now) => { if (typeof name !== "string") throw new Error("one name at a time"); state[name] = now; },
   on: (name, f) => { heard[name] = f; }, off: (name) => delete heard[name] };
 window.change = (values) => { state.values = values; heard["change:values"](); };
-window.end = widget.default.render({ model, el: document.body });
+// as marimo and Jupyter do: below a shadow root, and laid out after it is rendered
+const host = document.createElement("div"), el = document.createElement("div"), style = document.createElement("style");
+style.textContent = STYLE;
+window.end = widget.default.render({ model, el });
+document.body.append(host);
+host.attachShadow({ mode: "open" }).append(style, el);
 </script></body>"""
 
 
@@ -86,14 +94,18 @@ def test_a_widget_draws_follows_and_ends(tab: Page, tmp_path: Path) -> None:
     chart = figure("leap", "duplicates", ack_loss=0.2)
     assert chart.values["ack_loss"] == 0.2
     state = json.dumps({"spec": chart.spec, "values": chart.values})
-    (tmp_path / "index.html").write_text(HOST.replace("STATE", state))
+    (tmp_path / "index.html").write_text(HOST.replace("STATE", state).replace("STYLE", json.dumps(str(chart._css))))
     (tmp_path / "widget.js").write_text(str(chart._esm))
     (tmp_path / "favicon.ico").write_bytes(b"")
     handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=tmp_path)
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as host:
         threading.Thread(target=host.serve_forever, daemon=True).start()
         tab.goto(f"http://127.0.0.1:{host.server_address[1]}/index.html")
-        tab.locator(".live canvas").wait_for()
+        tab.wait_for_function(
+            "() => document.querySelector('div:last-child').shadowRoot?.querySelector('canvas')?.clientWidth > 200"
+        )
+        ink = "(node) => getComputedStyle(node).getPropertyValue('--ink').trim()"
+        assert tab.locator(".live").evaluate(ink).startswith("#")
         first = json.loads(tab.locator("#out").inner_text())["leap"]
         tab.evaluate("() => window.change({ ack_loss: 0.4 })")
         second = json.loads(tab.locator("#out").inner_text())["leap"]

@@ -2,7 +2,13 @@
 // Colours and dashes of pictures, as the page's scheme has them.
 import { ON_BLACK, ON_WHITE } from "./palette.js";
 
-export const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+let place = document.documentElement;
+/** Take the colours of an element from now on: a page of somebody else has its own. @param {HTMLElement} node */
+export const colouredBy = (node) => {
+  place = node;
+};
+/** The value of a style's name, as "--ink". @param {string} name */
+export const style = (name) => getComputedStyle(place).getPropertyValue(name).trim();
 export const dark = matchMedia("(prefers-color-scheme: dark)");
 /** The colours of the page, changed in place where its scheme changes. */
 export const COLOURS = [];

@@ -1,5 +1,6 @@
 // @ts-check
 // One picture with its main sliders, for other people's pages: notebooks and Dash apps.
+import { colouredBy } from "./colours.js";
 import { controlsOf, counts } from "./controls.js";
 import { element, maths } from "./dom.js";
 import { pictureBox } from "./figure-box.js";
@@ -45,12 +46,21 @@ export const live = (root, spec, changed) => {
   );
   holder.append(element("h2", {}, f.title), form, reading, said, box);
   root.append(holder);
+  colouredBy(holder);
   const scene = stage(holder, spec, values, { [f.name]: box }, { signal: ending.signal, say, set, spoken });
   redraw();
+  let wide = holder.clientWidth; // a notebook lays its outputs out later
+  const sized = new ResizeObserver(() => {
+    if (holder.clientWidth === wide) return;
+    wide = holder.clientWidth;
+    redraw();
+  });
+  sized.observe(holder);
   return {
     set,
     end: () => {
       ending.abort();
+      sized.disconnect();
       holder.remove();
     },
   };
