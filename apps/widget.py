@@ -51,7 +51,7 @@ class Figure(anywidget.AnyWidget):
     numbers : dict
         Numbers that the picture's sentence has, by name.
     says : str
-        What is seen, in a sentence.
+        What is seen, in a sentence; empty until the browser has drawn it, as are the numbers.
     """
 
     spec = traitlets.Dict().tag(sync=True)

@@ -3,7 +3,7 @@
 import { readAddress, wordsOf } from "./address.js";
 import { begin } from "./bench.js";
 import { controlsOf, within } from "./controls.js";
-import { element, maths } from "./dom.js";
+import { complaint, element, headed, maths } from "./dom.js";
 import { linkOf, pictureBox, svgOf } from "./figure-box.js";
 import { brief, percent, shown } from "./numbers.js";
 import { stage } from "./stage.js";
@@ -130,6 +130,8 @@ const guessing = (guess, number, reveal) => {
 /** Where a file finds the functions of another page that it has not yet. */
 const packed = (spec, slug) => (spec.answers ? undefined : `assets/${slug}-functions.js`);
 
+const ON_PAPER = { width: 680, height: 340, dark: false };
+
 /** On paper each step has its own picture, drawn aside and laid into its text. */
 const printing = (made, sections) => {
   const pictures = [];
@@ -143,7 +145,7 @@ const printing = (made, sections) => {
     const scene = stage(element("div"), own, values, { [f.name]: aside.firstElementChild }, ways);
     scene.draw();
     const figure = scene.figures[f.name],
-      src = figure.data && `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svgOf(figure))}`;
+      src = figure.data && `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svgOf(figure, ON_PAPER))}`;
     end.abort();
     aside.remove();
     return src ? element("img", { class: "on-paper", src, alt: f.alt }) : null;
@@ -162,7 +164,7 @@ export const article = (root, spec) => {
   const signal = begin(),
     { facts } = spec,
     steps = facts.steps;
-  const said = element("p", { class: "complaint", role: "status" });
+  const said = complaint();
   const holder = element("div", { class: "article-figure" }),
     head = element("h2", {}),
     reading = element("p", { class: "reading", role: "status" });
@@ -308,9 +310,7 @@ export const article = (root, spec) => {
   );
   sections.at(-1).append(last);
   root.replaceChildren(
-    element("h1", {}, facts.heading),
-    element("p", { class: "question" }, facts.finding),
-    said,
+    ...headed(facts.heading, facts.finding, said),
     element(
       "div",
       { class: "article" },

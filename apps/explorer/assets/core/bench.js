@@ -2,7 +2,7 @@
 // A page with all its sliders and pictures: at most four main sliders, the others under "More".
 import { readAddress, writtenOf } from "./address.js";
 import { controlsOf, counts, within } from "./controls.js";
-import { element, maths } from "./dom.js";
+import { complaint, element, headed, maths } from "./dom.js";
 import { figureSection, pictureBox } from "./figure-box.js";
 import { first } from "./guess.js";
 import { link, pointing } from "./pointing.js";
@@ -80,7 +80,7 @@ export const bench = (root, spec) => {
   const signal = begin(),
     drawing = drawingOf(spec.script);
   const [values, complaints] = readAddress(spec, written(spec));
-  const said = element("p", { class: "complaint", role: "status" }, complaints.join(". "));
+  const said = complaint(complaints.join(". "));
   const say = (words) => {
     said.textContent = words;
   };
@@ -209,9 +209,7 @@ export const bench = (root, spec) => {
         `This page opens from disk, without a server. ${["The code of each picture", ...spec.served].join(", ")}: see the served page (tcpdynamics explore).`,
       );
   root.replaceChildren(
-    element("h1", {}, spec.title),
-    element("p", { class: "question" }, spec.question),
-    said,
+    ...headed(spec.title, spec.question, said),
     element(
       "div",
       { class: "bench" },

@@ -10,7 +10,7 @@ import { get, plotly } from "./server.js";
 const SIZE = { width: 900, height: 560, dark: false };
 
 /** The picture as SVG that stands alone. */
-export const svgOf = (figure) => (figure.image ? figure.image() : figureSvg(figure.kept(), SIZE));
+export const svgOf = (figure, size = SIZE) => (figure.image ? figure.image() : figureSvg(figure.kept(), size));
 
 /** SVG text with a line below that says where it is from. @param {string} text @param {string} words */
 const credited = (text, words) => {

@@ -26,15 +26,16 @@ const room = (values) => {
 };
 
 /**
- * The first curve that can be guessed: {figure, curves: what is guessed first, ranges, titles}; none on a page
- * without.
+ * The first curve that can be guessed, of one picture that which is marked `asked`: {figure, curves: what is guessed
+ * first, ranges, titles}; none on a page without.
  */
 const question = (figures) => {
   for (const figure of figures) {
     const { data } = figure,
       lines = (data.series || []).filter((s) => !s.kind);
     if (figure.spec.kind !== "curves" || data.log || !lines.length || !rises(data.x)) continue;
-    const curves = lines.map((s) => ({ name: s.name, x: data.x, y: s.y }));
+    const ordered = [...lines].sort((a, b) => Number(Boolean(b.asked)) - Number(Boolean(a.asked)));
+    const curves = ordered.map((s) => ({ name: s.name, x: data.x, y: s.y }));
     return {
       figure,
       curves,

@@ -2,7 +2,7 @@
 // One picture with its main sliders, for other people's pages: notebooks and Dash apps.
 import { colouredBy } from "./colours.js";
 import { controlsOf, counts } from "./controls.js";
-import { element, maths } from "./dom.js";
+import { complaint, element, maths } from "./dom.js";
 import { pictureBox } from "./figure-box.js";
 import { stage } from "./stage.js";
 
@@ -16,7 +16,7 @@ export const live = (root, spec, changed) => {
   const ending = new AbortController(),
     values = { ...spec.values },
     [f] = spec.figures;
-  const said = element("p", { class: "complaint", role: "status" }),
+  const said = complaint(),
     reading = element("p", { class: "reading", role: "status" }),
     box = pictureBox(f);
   const say = (words) => {

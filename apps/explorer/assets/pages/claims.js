@@ -1,7 +1,7 @@
 // @ts-check
 // The papers' claims with what was recorded of each, at once; a figure for the row that is opened;
 // a claim decided again, or packets simulated, on request.
-import { element } from "../core/dom.js";
+import { complaint, element, headed } from "../core/dom.js";
 import { startJob } from "../core/jobs.js";
 import { page } from "../core/pages.js";
 import { plotSection } from "../core/plot.js";
@@ -72,7 +72,7 @@ const mount = (root, spec, signal) => {
   };
   const plots = new Map();
   const drawFigure = (figure, name, box) => {
-    const said = element("p", { class: "complaint", role: "status" }),
+    const said = complaint(),
       title = figure.layout.title?.text || `Figure ${name}`;
     const f = { name, title, kind: "plot", alt: `Figure ${name}; its numbers are below`, file: name.replace(".", "-") };
     const { plot, node } = plotSection(spec, f, (words) => {
@@ -168,7 +168,7 @@ const mount = (root, spec, signal) => {
     try {
       await draw(row, box);
     } catch (error) {
-      body.append(element("p", { class: "complaint", role: "status" }, `No figure: ${error.message}.`));
+      body.append(complaint(`No figure: ${error.message}.`));
     }
     root.dispatchEvent(new CustomEvent("drawn"));
   };
@@ -289,12 +289,10 @@ const mount = (root, spec, signal) => {
     show();
     address();
   };
-  const said = element("p", { class: "complaint", role: "status" }, complaints.join(". "));
+  const said = complaint(complaints.join(". "));
   const list = element("div", { class: "claims" }, ...statements.map(({ box }) => box));
   root.replaceChildren(
-    element("h1", {}, spec.title),
-    element("p", { class: "question" }, spec.question),
-    said,
+    ...headed(spec.title, spec.question, said),
     element(
       "ul",
       { class: "papers" },

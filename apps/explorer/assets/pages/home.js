@@ -3,7 +3,7 @@
 import { readAddress } from "../core/address.js";
 import { pageAddress } from "../core/article.js";
 import { written } from "../core/bench.js";
-import { element } from "../core/dom.js";
+import { complaint, element } from "../core/dom.js";
 import { pictureBox } from "../core/figure-box.js";
 import { drawingOf, page } from "../core/pages.js";
 import { functionsOf, script } from "../core/server.js";
@@ -309,7 +309,7 @@ page("home", {
     const [values, complaints] = readAddress(spec, written(spec)),
       { facts } = spec;
     const { functions, missing } = functionsOf(spec, values);
-    const said = element("p", { class: "complaint", role: "status" }, complaints.join(". "));
+    const said = complaint(complaints.join(". "));
     const place = element("div", { class: "living" }, element("div", { class: "village" }));
     const all = facts.verdicts.reduce((sum, [, count]) => sum + count, 0);
     const [first] = facts.cards;

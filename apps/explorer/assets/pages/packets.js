@@ -1,6 +1,6 @@
 // @ts-check
 // The packet simulator: one scenario or two side by side, each with its form, its run in the background, its pictures.
-import { element } from "../core/dom.js";
+import { complaint, element, headed } from "../core/dom.js";
 import { startJob } from "../core/jobs.js";
 import { shown } from "../core/numbers.js";
 import { page } from "../core/pages.js";
@@ -28,7 +28,7 @@ page("packets", {
       ],
       ["drops", "Losses", "Data packets lost per second; acknowledgements not counted."],
     ];
-    const said = element("p", { class: "complaint", role: "status" }, (spec.complaints || []).join(". "));
+    const said = complaint((spec.complaints || []).join(". "));
     const sides = new Map();
     const guess = element("input", {
       type: "checkbox",
@@ -524,9 +524,7 @@ page("packets", {
       side.start();
     };
     root.replaceChildren(
-      element("h1", {}, spec.title),
-      element("p", { class: "question" }, spec.question),
-      said,
+      ...headed(spec.title, spec.question, said),
       element("p", { class: "guess-first" }, both, element("label", { for: "beside" }, " A second scenario beside it")),
       element(
         "p",

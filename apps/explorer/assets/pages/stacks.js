@@ -1,6 +1,6 @@
 // @ts-check
 // Shares of a link by pairs of stacks, as recorded: a table for each link, and all numbers of the cell that is chosen.
-import { element } from "../core/dom.js";
+import { complaint, element, headed } from "../core/dom.js";
 import { page } from "../core/pages.js";
 
 const percent = (x, digits = 0) => `${(100 * x).toFixed(digits)} %`;
@@ -97,9 +97,7 @@ const mount = (root, spec) => {
     ...facts.links.map((name) => element("option", { value: name, selected: name === state.link }, name)),
   );
   root.replaceChildren(
-    element("h1", {}, spec.title),
-    element("p", { class: "question" }, spec.question),
-    element("p", { class: "complaint", role: "status" }, complaints.join(". ")),
+    ...headed(spec.title, spec.question, complaint(complaints.join(". "))),
     element(
       "form",
       { class: "controls", "aria-label": "Link", onsubmit: (event) => event.preventDefault() },

@@ -1,5 +1,5 @@
 // @ts-check
-import { element, maths } from "../core/dom.js";
+import { complaint, element, maths } from "../core/dom.js";
 import { startJob } from "../core/jobs.js";
 import { Ladder } from "../core/ladder.js";
 import { brief, inPackets, percent, shown, title } from "../core/numbers.js";
@@ -321,7 +321,7 @@ const askExact = async (spec, values) => {
     );
   } catch (error) {
     if (error.name === "AbortError") return;
-    ids.fractions.replaceChildren(element("p", { class: "complaint", role: "status" }, error.message));
+    ids.fractions.replaceChildren(complaint(error.message));
   }
   ids.fractions.classList.remove("old");
 };
@@ -336,6 +336,7 @@ const beside = (figures, chosen, here, { at, valid, W, loss }) => {
     const series = CHAINS.map((name) => ({
       name,
       y: Float64Array.from(losses, (p) => (valid(name, p) ? at(name, p)[place] : NaN)),
+      asked: name === "exact",
     }));
     chosen.forEach(({ name, rows }) => {
       const found = new Map(rows.map((row) => [row.loss[0], of(row)])),
