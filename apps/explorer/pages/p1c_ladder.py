@@ -80,7 +80,6 @@ PAGE = Page(
     ),
     dataset=dataset,
     facts=lambda whole: recorded(),
-    menu=True,
     notes=(
         "Every rung has a largest window of 6 packets and a constant round trip. Each packet is dropped by itself. The "
         "first RTO is 2 round trips; from rung 2 on it doubles to 128 round trips at most.",
