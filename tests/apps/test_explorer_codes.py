@@ -160,11 +160,8 @@ def check(tab: Page, server: str, slug: str, words: dict[str, Any], folder: Path
             check_netcdf(bytes(tab.evaluate(AS_NETCDF, i)), shown, folder / f"{figure.name}.nc")
 
 
-KINK = pytest.mark.xfail(strict=True, reason="HighSpeed's growth jumps at 38 packets: the page's teeth are 1e-5 off")
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("slug", [pytest.param(one, marks=[KINK] if one == "high-speed" else []) for one in DRAWN])
+@pytest.mark.parametrize("slug", DRAWN)
 def test_the_code_gives_the_numbers_at_twenty_drawn_states(tab: Page, server: str, slug: str) -> None:
     chance = random.Random(slug)
     for _ in range(20):

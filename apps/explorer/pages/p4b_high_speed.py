@@ -45,7 +45,8 @@ def _laws(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
         at = {symbol: own.get(symbol, window) for symbol in slope.free_symbols}  # what is no field is the window
         row = (model.response(), model.increase(window), model.decrease(window), slope.subs(at, simultaneous=True))
         rows |= {f"{word} {name}": x for word, x in zip(ROWS, row, strict=True)}
-    return program_of(rows), INPUTS, {"rows": list(rows), "laws": list(listed), "losses": [LOW, HIGH]}
+    about = {"rows": list(rows), "laws": list(listed), "losses": [LOW, HIGH], "jump": listed["HighSpeed"].low_window}
+    return program_of(rows), INPUTS, about
 
 
 def dataset(values: Values) -> Any:

@@ -4,6 +4,7 @@ import { between, brief, percent, title } from "../core/numbers.js";
 import { page } from "../core/pages.js";
 
 const decades = (low, high, n) => between(Math.log10(low), Math.log10(high), n).map((x) => 10 ** x);
+const NEAR = 1e-6; // [packet] from the jump of a law
 const WINDOWS = decades(1, 1e5, 201);
 
 /** From the window after a loss to the next loss, 1/p packets later: windows at rounds from 0 on, and the round. */
@@ -13,7 +14,7 @@ const tooth = (growth, w, loss) => {
       out[0] = growth(window) / window;
       out[1] = 1 / window;
     };
-  const { values } = trajectory(slope, [w, 0], [0, packets], { rtol: 1e-9, atol: 1e-12 });
+  const { values } = trajectory(slope, [w, 0], [0, packets], { rtol: 1e-11, atol: 1e-12 });
   return values.at(-1); // [window, rounds]
 };
 
@@ -35,7 +36,7 @@ const sawtooth = (growth, share, peak, loss, times) => {
         climb,
         [low],
         Array.from(times.subarray(next, end), (t) => t - at),
-        { rtol: 1e-7, atol: 1e-9 },
+        { rtol: 1e-10, atol: 1e-11 },
       );
       values.forEach((state, i) => {
         windows[next + i] = state[0];
@@ -64,6 +65,7 @@ page("high-speed", {
         rows,
         laws,
         losses: [least, most],
+        jump,
       } = functions.laws,
       out = new Float64Array(rows.length);
     const x = Float64Array.of(values.loss, 1, values.a, values.b);
@@ -115,6 +117,8 @@ page("high-speed", {
       series: each((one) => WINDOWS.map(one.share)),
     });
 
+    // Windows grow below the jump of HighSpeed's law and shrink above it: no equation says what they do on it.
+    const stuck = three.find((one) => one.slope(jump - NEAR) > 0 && one.slope(jump + NEAR) < 0 && one === three[1]);
     const times = between(0, values.end, 601),
       common = { x: times, xTitle: title("time", "RTT"), linked: "time", log: true, yTitle: title("window", "packet") };
     figures.teeth.show({
@@ -135,7 +139,8 @@ page("high-speed", {
           Array.from(times),
           { rtol: 1e-8, atol: 1e-8 },
         );
-        return motion.map((state) => (state ? state[0] : NaN));
+        const until = one === stuck ? motion.findIndex((state) => state && state[0] > jump - NEAR) : -1;
+        return motion.map((state, i) => (state && (until < 0 || i < until) ? state[0] : NaN));
       }),
     });
 
@@ -178,7 +183,7 @@ page("high-speed", {
     });
     const times_reno = rest.map((w) => brief(w / rest[0])),
       packets = values.loss >= 1e-3 ? percent(values.loss) : `one packet in ${brief(1 / values.loss)}`;
-    const says = `Where ${packets} is lost, Reno has a window of ${brief(rest[0])} packets, ${laws[1]} ${times_reno[1]} times and ${laws[2]} ${times_reno[2]} times as much.`;
+    const says = `Where ${packets} is lost, Reno has a window of ${brief(rest[0])} packets, ${laws[1]} ${times_reno[1]} times and ${laws[2]} ${times_reno[2]} times as much.${stuck ? ` ${laws[1]}'s growth jumps at ${jump} packets, where its mean window comes to rest; its curve ends there.` : ""}`;
     return { says, numbers: { reno: rest[0], second: rest[1], third: rest[2] } };
   },
 });
