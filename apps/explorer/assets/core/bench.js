@@ -190,7 +190,7 @@ export const bench = (root, spec) => {
   grid.prepend(pointer);
   const whole = async () => {
     try {
-      const answer = await get(`${spec.netcdf}${spec.slug}?${new URLSearchParams(values)}`);
+      const answer = await get(`${spec.netcdf}${spec.slug}?${writtenOf(spec, values)}`);
       save(`${spec.slug}.nc`, await answer.blob(), "application/x-netcdf");
       say("");
     } catch (error) {
