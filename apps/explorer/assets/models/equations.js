@@ -2,7 +2,7 @@
 // Equations that a reader types, by a grammar of their own; nothing of a text is run.
 // apps/explorer/equations.py reads alike, word for word; a test holds the two against each other.
 
-export const LIMITS = { characters: 2000, states: 4, delays: 4, parameters: 6, operations: 400, depth: 30, name: 20 };
+export const LIMITS = { characters: 2000, states: 4, delays: 4, parameters: 6, operations: 400, depth: 30, nested: 5, name: 20 };
 /** Functions, and how many arguments they have. */
 export const FUNCTIONS = { exp: 1, log: 1, sqrt: 1, sin: 1, cos: 1, tanh: 1, abs: 1, min: 2, max: 2 };
 /** Names with a meaning in a text, or in the library's results. */
@@ -346,6 +346,7 @@ export const parsed = (text) => {
     if (node.name === "t" || stateOf.has(node.name)) return 0;
     if (!shorts.has(node.name)) refuse(`${node.name} has no line; give it one, as in ${node.name} = 1 in 0..2`, node.at);
     if (open.includes(node.name)) refuse(`${node.name} is defined by itself`, node.at);
+    if (open.length === LIMITS.nested) refuse(`at most ${LIMITS.nested} abbreviations stand in one another`, node.at);
     if (!sizes.has(node.name)) sizes.set(node.name, size(shorts.get(node.name), false, [...open, node.name]));
     return sizes.get(node.name);
   };

@@ -331,7 +331,7 @@ export function* charted(own, values, rest) {
     rests[k] = from(parameters, near);
     height[k] = own.abscissa(parameters, rests[k], own.fixed(parameters).lags);
   };
-  const chart = { xs, ys, height, step: 0, crossings: /** @type {Map<string, number>} */ (new Map()), exact: false };
+  const chart = { xs, ys, height, rests, step: 0, crossings: /** @type {Map<string, number>} */ (new Map()), exact: false };
   let before = 0;
   for (const step of PASSES) {
     if (!before) {
@@ -370,8 +370,8 @@ export function* charted(own, values, rest) {
         if (!(a < 0 ? b >= 0 : a >= 0 && b < 0)) continue;
         const place = (s) =>
           at(
-            between(xs[i], xs[i + di], s, own.model.parameters[across].log),
-            dj ? between(ys[j], ys[j + 1], s, own.model.parameters[up].log) : ys[j],
+            onEdge(xs[i], xs[i + di], s, own.model.parameters[across].log),
+            dj ? onEdge(ys[j], ys[j + 1], s, own.model.parameters[up].log) : ys[j],
           );
         const growth = (s) => {
           const parameters = place(s);
@@ -385,7 +385,7 @@ export function* charted(own, values, rest) {
 }
 
 /** A place of an edge. */
-export const between = (a, b, s, log) => (a === b ? a : log ? a * (b / a) ** s : a + (b - a) * s);
+export const onEdge = (a, b, s, log) => (a === b ? a : log ? a * (b / a) ** s : a + (b - a) * s);
 
 /**
  * The region where the height is below zero: closed loops with it on their left, and the boundary, in places of the
