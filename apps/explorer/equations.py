@@ -335,7 +335,7 @@ class _Names:
         self.known = {one.name for one in lines.parameters}
         self.short = {name.text: node for name, node in lines.short}
         self.pasts, self.delays, self.sizes = list[tuple[str, Node]](), list[Node](), dict[str, int]()
-        self.driven = False
+        self.driven, self.used = False, set[str]()
 
     def size(self, node: Node, constant: bool = False, opened: tuple[str, ...] = ()) -> int:
         if node.kind == "number":
@@ -364,6 +364,7 @@ class _Names:
     def named(self, node: Node, constant: bool, opened: tuple[str, ...]) -> int:
         name = node.name
         if name in self.known:
+            self.used.add(name)
             return 0
         if constant:
             refuse("only numbers and parameters can stand here", node.at)
@@ -408,6 +409,9 @@ def parsed(text: str) -> Equations:
     names = _Names(lines)
     if sum(names.size(node) for _, node in lines.slopes) > OPERATIONS:
         _too_many()
+    for one in lines.parameters:
+        if one.name not in names.used:
+            refuse(f"{one.name} stands in no equation; leave its line out")
     for token, _ in lines.short:
         names.named(Node("name", name=token.text, at=token), False, ())
     starts = {token.text: Node("number", 1.0) for token, _ in lines.slopes}

@@ -23,14 +23,16 @@ t in 0..60
 """
 FLUID = """\
 # windows of TCP and a router's queue
-W' = 1/R - W*W(t-R)*p/(2*R)
-q' = N*W/R - C
-p = K*q(t-R)
-N = 60 in 5..400           # flows
-R = 0.2 in 0.02..0.6       # round trip [s]
-K = 2e-4 in 1e-5..1e-2 log # gain
-C = 3750 in 500..10000     # packet/s
-W(0) = 1
+W' = 1/r - W*W(t-R)*p/(2*s)
+q' = max(N*W/r - C, -20*q)   # it empties
+p = min(1, K*q(t-R))         # marked
+r = b + q/C                  # round trip now
+s = b + q(t-R)/C             # and then
+b = R - 2*N^2/(R^2*C^3*K)    # without a queue
+N = 60 in 5..400             # flows
+R = 0.217 in 0.02..0.6       # round trip [s]
+K = 2e-4 in 1e-5..1e-2 log   # gain
+C = 3750 in 500..10000       # packet/s
 q(0) = 1
 t in 0..20
 """

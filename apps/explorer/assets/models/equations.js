@@ -316,7 +316,8 @@ export const parsed = (text) => {
   const delays = /** @type {Node[]} */ ([]),
     keys = /** @type {string[]} */ ([]),
     pasts = /** @type {{ state: number, delay: number }[]} */ ([]),
-    sizes = new Map();
+    sizes = new Map(),
+    used = new Set();
   let driven = false;
   /** Checks names; how many operations there are, with abbreviations written out. @returns {number} */
   const size = (node, constant, open) => {
@@ -340,7 +341,10 @@ export const parsed = (text) => {
     return node.args.reduce((sum, one) => sum + size(one, constant, open), 1);
   };
   const named = (node, constant, open) => {
-    if (known.has(node.name)) return 0;
+    if (known.has(node.name)) {
+      used.add(node.name);
+      return 0;
+    }
     if (constant) refuse("only numbers and parameters can stand here", node.at);
     if (node.name === "t") driven = true;
     if (node.name === "t" || stateOf.has(node.name)) return 0;
@@ -352,6 +356,7 @@ export const parsed = (text) => {
   };
   const all = slopes.reduce((sum, one) => sum + size(one.node, false, []), 0);
   if (all > LIMITS.operations) tooMany();
+  for (const { name } of parameters) if (!used.has(name)) refuse(`${name} stands in no equation; leave its line out`);
   for (const one of short) named({ kind: "name", name: one.name.text, at: one.name }, false, []);
   const states = slopes.map((one) => ({ name: one.name.text, slope: one.node, start: /** @type {Node} */ ({ kind: "number", value: 1 }) }));
   for (const { name, node } of starts) {

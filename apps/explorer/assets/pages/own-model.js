@@ -155,16 +155,24 @@ const along = (axis, i, log) => {
   return onEdge(axis[k], axis[k + 1], i - k, log);
 };
 
+/** The stable region, its boundary and the rows of the table, as far as a chart is known. */
+const outlined = (model, chart, across, up) => {
+  const pass = `${chart.step} ${chart.exact}`;
+  if (chart.outline && chart.outline.pass === pass) return chart.outline;
+  const onAxes = ([i, j]) => [along(chart.xs, i, across.log), along(chart.ys, j, up.log)],
+    loops = up ? regions(chart) : [],
+    gap = [NaN, NaN];
+  const shade = loops.flatMap((loop) => [...loop.map(onAxes), gap]),
+    edge = loops.flatMap((loop) => [...loop.map((one) => (one[2] ? onAxes(one) : gap)), gap]);
+  return (chart.outline = { pass, shade, edge, spots: crossingsOf(model, chart) });
+};
+
 /** Draw the chart as far as it is known. */
 const showChart = (figure, model, verdict, chart, set, text) => {
   const [across, up] = model.axes.map((i) => model.parameters[i]),
     two = up !== undefined;
   const mark = { name: `the sliders${verdict ? `: ${verdict}` : ""}`, points: true },
-    loops = two && chart ? regions(chart) : [],
-    spots = chart ? crossingsOf(model, chart) : [];
-  const onAxes = ([i, j]) => [along(chart.xs, i, across.log), along(chart.ys, j, up.log)];
-  const shade = loops.flatMap((loop) => [...loop.map(onAxes), [NaN, NaN]]),
-    edge = loops.flatMap((loop) => [...loop.map((one) => (one[2] ? onAxes(one) : [NaN, NaN])), [NaN, NaN]]);
+    { shade, edge, spots } = chart ? outlined(model, chart, across, up) : { shade: [], edge: [], spots: [] };
   const column = (rows, i) => rows.map((row) => row[i]);
   const growth = chart && !two ? Array.from(chart.xs, (x, i) => [x, chart.height[i]]).filter((row) => row[1] === row[1]) : [];
   const rates = column(growth, 1),
@@ -182,7 +190,7 @@ const showChart = (figure, model, verdict, chart, set, text) => {
     yLog: two && up.log,
     lines: two
       ? [
-          { name: "stable", x: column(shade, 0), y: column(shade, 1), area: true, shade: true },
+          { name: "stable", x: column(shade, 0), y: column(shade, 1), area: shade.length > 0, shade: true },
           { name: "boundary of stability", x: column(edge, 0), y: column(edge, 1) },
           { ...mark, x: [across.value], y: [up.value] },
         ]
@@ -290,7 +298,7 @@ const nearestEdge = (own, chart, parameters, rest) => {
     share = ({ low, high, log }, x) => (log ? Math.log(x / low) / Math.log(high / low) : (x - low) / (high - low));
   const far = ([x, y]) =>
     (share(across, x) - share(across, across.value)) ** 2 + (up ? (share(up, y) - share(up, up.value)) ** 2 : 0);
-  const spots = crossingsOf(own.model, chart);
+  const { spots } = outlined(own.model, chart, across, up);
   if (!spots.length) return null;
   const [x, y] = spots.reduce((a, b) => (far(b) < far(a) ? b : a)),
     there = [...parameters];
