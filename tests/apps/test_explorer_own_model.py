@@ -231,11 +231,11 @@ def test_a_text_with_an_error_keeps_the_pictures_and_says_what_is_wrong(tab: Pag
     opened(tab, f"{server}/own-model")
     drawn(tab)
     area, wrong = tab.locator("#control-model"), tab.locator("#control-model-wrong")
-    before = tab.locator("[data-figure=chart] svg").inner_html()
+    before = tab.locator("[data-figure=chart] svg[role=img]").inner_html()
     area.fill("x' = -k*x(t-1\nk = 1 in 0..3")
     assert wrong.inner_text() == "line 1, column 14: ) is expected here"
     assert "The pictures are those of the last text" in tab.locator(".reading").inner_text()
-    assert tab.locator("[data-figure=chart] svg").inner_html() == before
+    assert tab.locator("[data-figure=chart] svg[role=img]").inner_html() == before
     area.fill("x' = -k*x(t-1)\nk = 1 in 0..3")
     assert wrong.inner_text() == ""
     drawn(tab)
@@ -259,7 +259,7 @@ def test_sliders_write_into_the_text(tab: Page, files: Path) -> None:
     assert "r = 3 in 0.1..3" in tab.locator("#control-model").input_value()
     assert slider.get_attribute("aria-valuetext") == "3"
     assert "is unstable" in tab.locator(".reading").inner_text()
-    chart = tab.locator("[data-figure=chart] svg")
+    chart = tab.locator("[data-figure=chart] svg[role=img]")
     box = chart.bounding_box()
     assert box is not None
     tab.mouse.click(box["x"] + 0.3 * box["width"], box["y"] + 0.7 * box["height"])

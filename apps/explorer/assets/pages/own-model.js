@@ -261,7 +261,7 @@ const sameRest = (own, chart, parameters, rest) => {
   return Boolean(there) && there.every((x, i) => Math.abs(x - rest[i]) <= 1e-6 * (Math.abs(x) + Math.abs(start[i])));
 };
 
-const factsOf = (model, { rest, leading, found, edge }) => {
+const factsOf = (model, { rest, leading, edge }) => {
   const verdict = verdictOf(leading),
     none = model.driven ? "the equations depend on t" : "no point of rest was found";
   return [
@@ -288,7 +288,6 @@ const factsOf = (model, { rest, leading, found, edge }) => {
       unit: "time",
       means: "at the place of the chart's boundary that is nearest to the sliders",
     },
-    { name: "points of rest", value: found, means: "found around the start; the least unstable one is shown" },
   ];
 };
 
@@ -360,7 +359,7 @@ const draw = (state, text, model, figures, set, moving) => {
     })),
   });
   showRoots(figures.roots, all);
-  const facts = (edge) => figures.facts.show({ rows: factsOf(model, { rest, leading, found: points.length, edge }) });
+  const facts = (edge) => figures.facts.show({ rows: factsOf(model, { rest, leading, edge }) });
   const { box } = figures.chart,
     ranges = model.axes.map((i) => model.parameters[i]).map(({ name, low, high, log }) => [name, low, high, log]);
   const shape = JSON.stringify(ranges);
