@@ -317,14 +317,24 @@ export function* charted(own, values, rest) {
     if (up !== undefined) out[up] = y;
     return out;
   };
+  /** The rest at other parameters; where it moves far, by way of the parameters between. */
+  const follow = (before, rest, parameters, base, splits) => {
+    const next = own.newton(parameters, rest, base),
+      far = (one, i) => Math.abs(one - rest[i]) > 0.5 * Math.abs(rest[i]) + 0.05 * Math.abs(base[i]);
+    if ((next && !next.some(far)) || !splits) return next;
+    const middle = parameters.map((one, i) => (one + before[i]) / 2),
+      half = follow(before, rest, middle, base, splits - 1);
+    return half ? follow(middle, half, parameters, base, splits - 1) : next;
+  };
   const from = (parameters, near) => {
     const { start } = own.fixed(parameters),
       base = start.map((one) => one || 1);
-    const next = near && own.newton(parameters, near, base);
+    const next = near && follow(near.parameters, near.rest, parameters, base, 4);
     return next || (own.search(parameters)[0] || { rest: null }).rest;
   };
-  const visit = (i, j, near) => {
-    const k = i * size + j;
+  const visit = (i, j, other) => {
+    const k = i * size + j,
+      near = other < 0 ? { parameters: values, rest } : rests[other] && { parameters: at(xs[Math.floor(other / size)], ys[other % size]), rest: rests[other] };
     if (done[k]) return;
     done[k] = 1;
     const parameters = at(xs[i], ys[j]);
@@ -337,23 +347,23 @@ export function* charted(own, values, rest) {
     if (!before) {
       const i0 = nearestOf(xs, values[across], step),
         j0 = size > 1 ? nearestOf(ys, values[up], step) : 0;
-      visit(i0, j0, rest);
+      visit(i0, j0, -1);
       for (const sign of [-1, 1])
         for (let i = i0 + sign * step; i >= 0 && i <= CELLS; i += sign * step) {
-          visit(i, j0, rests[(i - sign * step) * size + j0]);
+          visit(i, j0, (i - sign * step) * size + j0);
           yield null;
         }
       for (const sign of [-1, 1])
         for (let j = j0 + sign * step; j >= 0 && j < size; j += sign * step)
           for (let i = 0; i <= CELLS; i += step) {
-            visit(i, j, rests[i * size + j - sign * step]);
+            visit(i, j, i * size + j - sign * step);
             yield null;
           }
     } else {
       const near = (i) => Math.round(i / before) * before;
       for (let i = 0; i <= CELLS; i += step)
         for (let j = 0; j < size; j += step) {
-          visit(i, j, rests[near(i) * size + near(j)]);
+          visit(i, j, near(i) * size + near(j));
           yield null;
         }
     }
@@ -375,7 +385,7 @@ export function* charted(own, values, rest) {
           );
         const growth = (s) => {
           const parameters = place(s);
-          return own.abscissa(parameters, from(parameters, rests[s < 0.5 ? k : l]), own.fixed(parameters).lags);
+          return own.abscissa(parameters, from(parameters, { parameters: place(s < 0.5 ? 0 : 1), rest: rests[s < 0.5 ? k : l] }), own.fixed(parameters).lags);
         };
         chart.crossings.set(`${k} ${l}`, crossingOf(growth, a, b));
         yield null;
