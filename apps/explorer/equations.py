@@ -461,9 +461,11 @@ class Script:
     def expression(self, node: Node) -> Any:
         """In SymPy, by construction."""
         if node.kind == "number":
-            return sympy.Integer(int(node.value)) if node.value in range(-9, 10) else sympy.Float(node.value)
+            return sympy.Float(node.value)  # whole numbers would stay exact, however long
         if node.kind == "past":
             return sympy.Symbol(self.past[node.name, node.args[0]])
+        if node.kind == "^" and node.args[1].kind == "number" and node.args[1].value in range(-9, 10):
+            return self.expression(node.args[0]) ** sympy.Integer(int(node.args[1].value))
         if node.kind != "name":
             return _MADE[node.kind](*[self.expression(one) for one in node.args])
         if node.name not in self.model.short:
@@ -501,16 +503,23 @@ class Script:
         InputError
             SymPy finds no number.
         """
-        model = self.model
-        parameters = {one.name: one.value for one in model.parameters}
+        model, values = self.model, {one.name: one.value for one in self.model.parameters}
         try:
-            fields: dict[str, Any] = {"rhs": {name: self.expression(node) for name, node in model.slopes.items()}}
-            fields["start"] = {name: float(self.expression(node).subs(parameters)) for name, node in model.starts.items()}
+            slopes = {name: self.expression(node) for name, node in model.slopes.items()}
             past = {name: Delayed(state, self.expression(by)) for (state, by), name in self.past.items()}
         except (ArithmeticError, TypeError, RecursionError) as error:
             raise InputError(f"the equations have no value: {error}") from None
-        more = {"delayed": past} if past else {}
-        return (DDE if past else ODE)(**fields, **more, parameters=parameters)
+        if not past:
+            return ODE(rhs=slopes, start=self.starts(), parameters=values)
+        return DDE(rhs=slopes, start=self.starts(), parameters=values, delayed=past)
+
+    def starts(self) -> dict[str, float]:
+        """Values at the start, and before it."""
+        values = {one.name: one.value for one in self.model.parameters}
+        try:
+            return {name: float(self.expression(node).subs(values)) for name, node in self.model.starts.items()}
+        except (ArithmeticError, TypeError, RecursionError) as error:
+            raise InputError(f"a start has no value: {error}") from None
 
     def lines(self) -> str:
         """The lines that make the same problem."""
@@ -521,12 +530,11 @@ class Script:
         if len(names) == 1:
             symbols = symbols.replace(" = ", ", = ", 1)
         short = [f"{self.name(name)} = {self.text(model.short[name])}" for name in _in_order(model.short)]
-        start = {name: float(self.expression(node).subs(values)) for name, node in model.starts.items()}
         past = [f'        "{name}": Delayed("{state}", {self.text(by)}),' for (state, by), name in self.past.items()]
         rows = [
             "    rhs={", *(f'        "{name}": {self.text(node)},' for name, node in model.slopes.items()), "    },",
             *(["    delayed={", *past, "    },"] if past else []),
-            f"    parameters={values!r},", f"    start={start!r},",
+            f"    parameters={values!r},", f"    start={self.starts()!r},",
         ]  # fmt: skip
         needs = f"from tcpdynamics.solvers import {kind}{', Delayed' if past else ''}"
         return "\n".join(["import sympy", needs, "", symbols, *short, f"problem = {kind}(", *rows, ")"])

@@ -64,24 +64,24 @@ def rests(problem: Any, rest: dict[str, float], places: dict[str, Any], at: list
     """The point of rest over a grid of parameters: each place goes on from its neighbour's, from `at` on."""
     system = compile_system(problem.changed(start=rest))
     shape = tuple(len(row) for row in places.values())
-    states = np.full((len(rest), *shape), np.nan)
-    states[(slice(None), *at)] = list(rest.values())
+    states: Any = np.full((len(rest), *shape), np.nan)
+    states[:, *at] = list(rest.values())
     index, fresh = np.arange(system.size).reshape(shape), np.zeros(shape, bool)
     fresh[tuple(at)] = True
     tried = np.zeros(shape, bool)
     while fresh.any():
         spots = np.argwhere(fresh)
         there = tuple(spots.T)
-        width = np.maximum(np.abs(states[(slice(None), *there)]), 1e-3)
-        states[(slice(None), *there)] = newton(system, states[(slice(None), *there)], index[there], width)[0]
+        width = np.maximum(np.abs(states[:, *there]), 1e-3)
+        states[:, *there] = newton(system, states[:, *there], index[there], width)[0]
         tried |= fresh
         fresh = np.zeros(shape, bool)
-        for place in spots[np.isfinite(states[(0, *there)])]:
+        for place in spots[np.isfinite(states[0, *there])]:
             for way in [*np.eye(len(shape), dtype=int), *-np.eye(len(shape), dtype=int)]:
                 other = tuple(np.clip(place + way, 0, np.array(shape) - 1))
                 if not tried[other] and not fresh[other]:
                     fresh[other] = True
-                    states[(slice(None), *other)] = states[(slice(None), *place)]
+                    states[:, *other] = states[:, *place]
     start = {name: float(problem.start[name]) for name in rest}
     return {name: xr.DataArray(np.nan_to_num(row, nan=start[name]), places, list(places))
             for name, row in zip(rest, states, strict=True)}  # fmt: skip

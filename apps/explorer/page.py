@@ -405,7 +405,8 @@ class Page:
                 try:
                     values[c.name] = c.read(words[c.name])
                 except InputError as error:
-                    complaints.append(f"{error}; {getattr(c, 'shown', word(c.start))} is shown" if shows else str(error))
+                    default = getattr(c, "shown", word(c.start))
+                    complaints.append(f"{error}; {default} is shown" if shows else str(error))
         unknown = sorted(set(words) - set(values) - OTHERS)
         if unknown:
             complaints.append(f"this page has no {unknown[0][:40]!r}")

@@ -38,7 +38,9 @@ def drawn(random: random.Random) -> tuple[str, str]:
         elif isinstance(c, Choice):
             text = random.choice(c.choices)
         elif isinstance(c, Text):
-            text = random.choice([c.start, "x' = -k*x(t - 1) + 100%\r\nk = 1 in 0..2", "x&y=1;+#\n", "é" * 2000, "x" * 2001])
+            text = random.choice(
+                [c.start, "x' = -k*x(t - 1) + 100%\r\nk = 1 in 0..2", "x&y=1;+#\n", "é" * 2000, "x" * 2001]
+            )
         else:
             x = random.uniform(c.low - 0.1 * (c.high - c.low), c.high + 0.1 * (c.high - c.low))
             text = repr(float(round(x)) if c.step == 1 and random.random() < 0.8 else x)

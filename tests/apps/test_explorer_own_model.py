@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 
 import numpy as np
 import pytest
-from explorer_tabs import legible, opened, table_of
+from explorer_tabs import legible, opened
 from playwright.sync_api import Page
 
 from tcpdynamics.apps.explorer import equations, numbers_own_model
@@ -23,12 +23,14 @@ from tcpdynamics.apps.explorer.fluid_boundary import boundary
 from tcpdynamics.apps.explorer.page import program_of
 from tcpdynamics.apps.explorer.pages import pages
 from tcpdynamics.errors import InputError
-from tcpdynamics.solvers import DDE, Delayed, equilibria, spectral_abscissa, trajectory
+from tcpdynamics.solvers import DDE
 from tcpdynamics.solvers.programs.straightline import run
 
 NODE = shutil.which("node")
 TEXTS = [preset.values.get("model", pages()["own-model"].start()["model"]) for preset in pages()["own-model"].presets]
+LAGS = ["T", "0.5", "2*T", "T-0.1", "T+1"]
 BLANK = ["", " ", "  ", "\t"]
+ODD = [*"()+-*/^,'=.#;é9eatx \n", "..", "in", "1e999", "log", "sin("]
 
 
 def call(script: str, asked: Any, path: Path) -> Any:
@@ -48,7 +50,7 @@ def expression(chance: random.Random, names: list[str], states: list[str], depth
         if kind < 0.2:
             return chance.choice(["1", "2", "0.5", "3e-1", ".25", "1.", "12", "1E1", "7"])
         if kind < 0.5 and states:
-            return f"{chance.choice(states)}(t{chance.choice(BLANK)}-{chance.choice(['T', '0.5', '2*T', 'T-0.1', 'T+1'])})"
+            return f"{chance.choice(states)}(t{chance.choice(BLANK)}-{chance.choice(LAGS)})"
         return chance.choice(names)
     one = expression(chance, names, states, depth - 1)
     kind = chance.random()
@@ -81,7 +83,7 @@ def text(chance: random.Random, wrong: bool) -> str:
     out = "\n".join(lines)
     for _ in range(chance.randint(1, 3) if wrong else 0):
         at = chance.randrange(len(out) + 1)
-        out = out[:at] + chance.choice(list("()+-*/^,'=.#;é9eatx \n") + ["..", "in", "1e999", "log", "sin("]) + out[at + chance.randint(0, 3) :]
+        out = out[:at] + chance.choice(ODD) + out[at + chance.randint(0, 3) :]
     return out
 
 
@@ -104,7 +106,9 @@ process.stdout.write(JSON.stringify(cases.map(([text, points]) => {
 
 def test_both_parsers_read_and_refuse_alike(tmp_path: Path) -> None:
     chance = random.Random(31)
-    cases = [(text(chance, i % 3 > 0), [[chance.uniform(0.2, 2) for _ in range(25)] for _ in range(2)]) for i in range(3000)]
+    cases = [
+        (text(chance, i % 3 > 0), [[chance.uniform(0.2, 2) for _ in range(25)] for _ in range(2)]) for i in range(3000)
+    ]
     cases += [(one, []) for one in TEXTS]
     refused = compared = 0
     for (said, points), answer in zip(cases, call(RHS, {"cases": cases}, tmp_path), strict=True):
@@ -167,7 +171,10 @@ def test_roots_of_drawn_models_are_the_librarys(tmp_path: Path) -> None:
         names = ["x", "y", "z", "w"][:n]
         lines = []
         for name in names:
-            terms = [f"{chance.uniform(-1.5, 1.5):.3f}*tanh({other}{chance.choice(['', '(t-T)', '(t-0.4)'])})" for other in names]
+            terms = [
+                f"{chance.uniform(-1.5, 1.5):.3f}*tanh({other}{chance.choice(['', '(t-T)', '(t-0.4)'])})"
+                for other in names
+            ]
             lines.append(f"{name}' = 0.3 - {chance.uniform(0.2, 2):.3f}*{name} + " + " + ".join(terms))
         lines[0] += " - 0.1*x(t-T)"
         cases.append("\n".join([*lines, f"T = {chance.uniform(0.1, 4):.3f} in 0.05..5"]))

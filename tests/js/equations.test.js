@@ -23,18 +23,27 @@ const last = (own) => {
 
 test("a text is read: states, pasts, parameters with their notes, the time", () => {
   const model = parsed(`${GROWTH}\nt in 0..9`);
-  assert.deepEqual(model.states.map((one) => one.name), ["x"]);
+  assert.deepEqual(
+    model.states.map((one) => one.name),
+    ["x"],
+  );
   assert.deepEqual(model.pasts, [{ state: 0, delay: 0 }]);
-  assert.deepEqual(model.parameters.map(({ name, low, high, log, means }) => [name, low, high, log, means]), [
-    ["r", 0.1, 3, false, "growth"],
-    ["T", 0.1, 3, false, ""],
-  ]);
+  assert.deepEqual(
+    model.parameters.map(({ name, low, high, log, means }) => [name, low, high, log, means]),
+    [
+      ["r", 0.1, 3, false, "growth"],
+      ["T", 0.1, 3, false, ""],
+    ],
+  );
   assert.deepEqual([model.end, model.axes], [9, [0, 1]]);
 });
 
 test("what cannot be read is refused with its line and column", () => {
   assert.equal(refused("x' = -x*(2\nk = 1 in 0..2"), "line 1, column 11: ) is expected here");
-  assert.equal(refused("x' = -a*x\nk = 1 in 0..2"), "line 1, column 7: a has no line; give it one, as in a = 1 in 0..2");
+  assert.equal(
+    refused("x' = -a*x\nk = 1 in 0..2"),
+    "line 1, column 7: a has no line; give it one, as in a = 1 in 0..2",
+  );
   assert.equal(refused("x' = -k*x\nk = 3 in 0..2"), "line 2, column 5: this lies outside its range");
   assert.equal(refused("x' = x;\nk = 1 in 0..2"), "line 1, column 7: this character means nothing here");
   assert.equal(refused("x' = 9^9^9^9\nk = 1 in 0..2"), "line 1, column 9: this is no finite number");
@@ -76,7 +85,8 @@ test("the stable region is closed, on the left of its boundary", () => {
     return sum + (x * v - u * y) / 2;
   }, 0);
   const cells = CELLS / 2.9; // of a unit
-  const wanted = 2.9 * (Math.PI / 2 / 3 - 0.1) + (Math.PI / 2) * Math.log(9 / (Math.PI / 2) / 1) - 0.1 * (3 - Math.PI / 2 / 3);
+  const wanted =
+    2.9 * (Math.PI / 2 / 3 - 0.1) + (Math.PI / 2) * Math.log(9 / (Math.PI / 2) / 1) - 0.1 * (3 - Math.PI / 2 / 3);
   assert.ok(Math.abs(area / cells ** 2 - wanted) < 2e-3, `${area / cells ** 2} against ${wanted}`);
 });
 

@@ -29,9 +29,17 @@ test("eigenvalues: sums and products of drawn matrices are trace and determinant
       a = Array.from({ length: n }, () => Array.from({ length: n }, draw));
     const found = /** @type {any[]} */ (eigenvalues(a));
     assert.equal(found.length, n);
-    close(found.reduce((s, z) => s + z.re, 0), a.reduce((s, row, i) => s + row[i], 0), 1e-12 * n);
+    close(
+      found.reduce((s, z) => s + z.re, 0),
+      a.reduce((s, row, i) => s + row[i], 0),
+      1e-12 * n,
+    );
     const square = a.reduce((s, row, i) => s + row.reduce((t, x, j) => t + x * a[j][i], 0), 0);
-    close(found.reduce((s, z) => s + z.re * z.re - z.im * z.im, 0), square, 1e-11 * n * n);
+    close(
+      found.reduce((s, z) => s + z.re * z.re - z.im * z.im, 0),
+      square,
+      1e-11 * n * n,
+    );
   }
 });
 
@@ -63,7 +71,18 @@ test("delayed decay: roots are those of Lambert's function", () => {
 });
 
 test("without a past the roots are eigenvalues, rightmost first", () => {
-  const found = /** @type {any[]} */ (roots({ now: [[0, 1], [-1, 0.2]], past: [] }, 6));
+  const found = /** @type {any[]} */ (
+    roots(
+      {
+        now: [
+          [0, 1],
+          [-1, 0.2],
+        ],
+        past: [],
+      },
+      6,
+    )
+  );
   close(found[0].re, 0.1, 1e-12);
   close(found[0].im, Math.sqrt(0.99), 1e-12);
   assert.equal(found.length, 2);

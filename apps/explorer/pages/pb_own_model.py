@@ -48,12 +48,12 @@ x(0) = 0.5
 t in 0..20
 """
 COMPETITION = """\
-# two flows that compete, each with the other's past
-x' = e*x*(1 - x - a*y(t-T))
-y' = e*y*(1 - y - a*x(t-T))
-a = 0.6 in 0..1.9    # weight of the other
-e = 1.5 in 0.1..5  # gain
-T = 1 in 0..5      # delay
+# two flows that compete by an old measurement
+x' = e*x*(1 - x(t-T) - a*y(t-T))
+y' = e*y*(1 - y(t-T) - a*x(t-T))
+a = 0.6 in 0..1.9  # weight of the other
+e = 1.2 in 0.1..3  # gain
+T = 1 in 0.1..3    # delay
 x(0) = 0.1
 y(0) = 0.3
 t in 0..40
@@ -109,8 +109,8 @@ PAGE = Page(
     controls=(Text("model", "", "equations", HUTCHINSON, "the first model", lines=11),),
     figures=(
         Figure(
-            "chart", "Where it is stable", "A plane of two parameters: where the point of rest is stable, the boundary, "
-            "and a mark at the sliders; click or drag to move them", "chart", _code(numbers.chart, _chart),
+            "chart", "Where it is stable", "A plane of two parameters: where the point of rest is stable, the "
+            "boundary, and a mark at the sliders; click or drag to move them", "chart", _code(numbers.chart, _chart),
         ),
         Figure(
             "motion", "The motion", "Curves: all states against time, from the start on",

@@ -59,7 +59,7 @@ const asideOf = (spec, controls, values, buttons) => {
   const first = shown.find((c) => !c.choices && counts(c, spec, values)) || shown[0];
   if (first) {
     which.value = first.name;
-    choose(first.name);
+    choose(shown.length > 1 ? first.name : "");
   }
   return form;
 };

@@ -95,7 +95,13 @@ const sliding = (c, values, changed, say) => {
 /** Lines that a reader types; below them is room for what the page's own script makes of them. */
 const textual = (c, values, changed) => {
   const id = `control-${c.name}`;
-  const area = element("textarea", { id, rows: c.lines, spellcheck: "false", autocapitalize: "off", autocomplete: "off" });
+  const area = element("textarea", {
+    id,
+    rows: c.lines,
+    spellcheck: "false",
+    autocapitalize: "off",
+    autocomplete: "off",
+  });
   const put = (text) => {
     if (area.value !== text) area.value = text;
   };
@@ -108,7 +114,11 @@ const textual = (c, values, changed) => {
   area.setAttribute("aria-describedby", wrong.id);
   const label = element("label", { for: id }, c.meaning),
     made = element("div", { class: "made", id: `${id}-made` });
-  return { box: element("div", { class: "control text", "data-control": c.name }, label, area, wrong, made), put, input: area };
+  return {
+    box: element("div", { class: "control text", "data-control": c.name }, label, area, wrong, made),
+    put,
+    input: area,
+  };
 };
 
 /**
@@ -116,7 +126,9 @@ const textual = (c, values, changed) => {
  * @param {any[]} controls
  */
 export const controlsOf = (controls, values, changed, say) =>
-  Object.fromEntries(controls.map((c) => [c.name, (c.lines ? textual : c.choices ? chooser : sliding)(c, values, changed, say)]));
+  Object.fromEntries(
+    controls.map((c) => [c.name, (c.lines ? textual : c.choices ? chooser : sliding)(c, values, changed, say)]),
+  );
 
 /** Whether a control counts at values: of a choice that is made, and from a value of another control on. */
 export const counts = (c, spec, values) => {

@@ -12,7 +12,9 @@ const drawable = (x) => Math.max(-9999, Math.min(9999, x)).toFixed(1);
 /** Places of an axis in decades: powers of ten, and numbers between them where these are few. */
 const decades = ([low, high]) => {
   const rows = [[1], [1, 3], [1, 2, 5]].map((digits) =>
-    Array.from({ length: 40 }, (_, i) => Math.floor(Math.log10(low)) + i).flatMap((p) => digits.map((d) => Number(`${d}e${p}`))),
+    Array.from({ length: 40 }, (_, i) => Math.floor(Math.log10(low)) + i).flatMap((p) =>
+      digits.map((d) => Number(`${d}e${p}`)),
+    ),
   );
   const inside = rows.map((row) => row.filter((x) => x >= low * (1 - 1e-9) && x <= high * (1 + 1e-9)));
   return inside.find((row) => row.length > 2) || ticks([low, high]);
@@ -159,10 +161,7 @@ export class Plane extends Picture {
       Object.assign(svg.style, { cursor: "crosshair", touchAction: "none" });
       const at = (event) => {
         const [x, y] = where(event);
-        data.pick(
-          across.at((x - left) / (W - left - right)),
-          up.at((H - bottom - y) / (H - bottom - top)),
-        );
+        data.pick(across.at((x - left) / (W - left - right)), up.at((H - bottom - y) / (H - bottom - top)));
       };
       svg.addEventListener("pointerdown", at);
       svg.addEventListener("pointermove", (event) => event.buttons && at(event));

@@ -2,16 +2,28 @@
 // Equations that a reader types, by a grammar of their own; nothing of a text is run.
 // apps/explorer/equations.py reads alike, word for word; a test holds the two against each other.
 
-export const LIMITS = { characters: 2000, states: 4, delays: 4, parameters: 6, operations: 400, depth: 30, nested: 5, name: 20 };
+export const LIMITS = {
+  characters: 2000,
+  states: 4,
+  delays: 4,
+  parameters: 6,
+  operations: 400,
+  depth: 30,
+  nested: 5,
+  name: 20,
+};
 /** Functions, and how many arguments they have. */
 export const FUNCTIONS = { exp: 1, log: 1, sqrt: 1, sin: 1, cos: 1, tanh: 1, abs: 1, min: 2, max: 2 };
 /** Names with a meaning in a text, or in the library's results. */
 const WORDS =
-  "t in chart state time length packets level flow root equilibrium step crossing direction iterate extremum cycle status"
+  "t in chart state time length packets level flow root equilibrium step crossing direction iterate extremum"
     .split(" ")
-    .concat(Object.keys(FUNCTIONS));
-const TOKEN =
-  /[ \t\r]*(?:([0-9]+(?:\.(?!\.)[0-9]*)?(?:[eE][-+]?[0-9]+)?|\.[0-9]+(?:[eE][-+]?[0-9]+)?)|([A-Za-z][A-Za-z0-9_]*)|(\.\.|[-+*/^()=',]))/y;
+    .concat("cycle", "status", Object.keys(FUNCTIONS));
+const TOKEN = new RegExp(
+  "[ \\t\\r]*(?:([0-9]+(?:\\.(?!\\.)[0-9]*)?(?:[eE][-+]?[0-9]+)?|\\.[0-9]+(?:[eE][-+]?[0-9]+)?)|" +
+    "([A-Za-z][A-Za-z0-9_]*)|(\\.\\.|[-+*/^()=',]))",
+  "y",
+);
 /** Time that is shown where a text says none. */
 const END = 50;
 
@@ -45,8 +57,15 @@ const computed = (kind, [a, b]) => {
 const tokensOf = (text, line, from) => {
   const tokens = /** @type {Token[]} */ ([]),
     code = text.split("#")[0].replace(/[ \t\r]+$/, "");
-  const token = (kind, word, at) => ({ kind, text: word, line, from: from + at, to: from + at + word.length, column: at + 1 });
-  for (TOKEN.lastIndex = 0; TOKEN.lastIndex < code.length; ) {
+  const token = (kind, word, at) => ({
+    kind,
+    text: word,
+    line,
+    from: from + at,
+    to: from + at + word.length,
+    column: at + 1,
+  });
+  for (TOKEN.lastIndex = 0; TOKEN.lastIndex < code.length;) {
     const before = TOKEN.lastIndex,
       found = TOKEN.exec(code);
     if (!found) {
@@ -118,7 +137,10 @@ class Reader {
   made(kind, args, at) {
     if (++this.count.operations > LIMITS.operations) tooMany();
     if (args.some((one) => one.kind !== "number")) return { kind, args, at };
-    const value = computed(kind, args.map((one) => one.value));
+    const value = computed(
+      kind,
+      args.map((one) => one.value),
+    );
     if (!Number.isFinite(value)) refuse("this is no finite number", at);
     return { kind: "number", value, at };
   }
@@ -215,7 +237,9 @@ const tooMany = () => refuse(`the equations have more than ${LIMITS.operations} 
 
 /** An expression as a text by which two of them are the same. @param {Node} node @returns {string} */
 export const written = (node) =>
-  node.kind === "number" ? String(node.value) : `${node.kind}(${node.name || ""}${(node.args || []).map(written).join(",")})`;
+  node.kind === "number"
+    ? String(node.value)
+    : `${node.kind}(${node.name || ""}${(node.args || []).map(written).join(",")})`;
 
 /** What the lines of a text say, each by itself. @param {string} text */
 const linesOf = (text) => {
@@ -348,7 +372,8 @@ export const parsed = (text) => {
     if (constant) refuse("only numbers and parameters can stand here", node.at);
     if (node.name === "t") driven = true;
     if (node.name === "t" || stateOf.has(node.name)) return 0;
-    if (!shorts.has(node.name)) refuse(`${node.name} has no line; give it one, as in ${node.name} = 1 in 0..2`, node.at);
+    if (!shorts.has(node.name))
+      refuse(`${node.name} has no line; give it one, as in ${node.name} = 1 in 0..2`, node.at);
     if (open.includes(node.name)) refuse(`${node.name} is defined by itself`, node.at);
     if (open.length === LIMITS.nested) refuse(`at most ${LIMITS.nested} abbreviations stand in one another`, node.at);
     if (!sizes.has(node.name)) sizes.set(node.name, size(shorts.get(node.name), false, [...open, node.name]));
@@ -358,7 +383,11 @@ export const parsed = (text) => {
   if (all > LIMITS.operations) tooMany();
   for (const { name } of parameters) if (!used.has(name)) refuse(`${name} stands in no equation; leave its line out`);
   for (const one of short) named({ kind: "name", name: one.name.text, at: one.name }, false, []);
-  const states = slopes.map((one) => ({ name: one.name.text, slope: one.node, start: /** @type {Node} */ ({ kind: "number", value: 1 }) }));
+  const states = slopes.map((one) => ({
+    name: one.name.text,
+    slope: one.node,
+    start: /** @type {Node} */ ({ kind: "number", value: 1 }),
+  }));
   for (const { name, node } of starts) {
     const i = stateOf.get(name.text);
     if (i === undefined) refuse(`${name.text} is no state`, name);

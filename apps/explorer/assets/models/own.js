@@ -153,7 +153,10 @@ const FACTORS = [1, 0.1, 10, 0.01, 100, -1],
 export const ready = (model) => {
   const n = model.states.length,
     m = model.pasts.length;
-  const tape = tapeOf(model, model.states.map((one) => one.slope)),
+  const tape = tapeOf(
+      model,
+      model.states.map((one) => one.slope),
+    ),
     still = tapeOf(model, [...model.delays, ...model.states.map((one) => one.start)]);
   const x = new Float64Array(1 + n + m + model.parameters.length);
   const load = (parameters) => x.set(parameters, 1 + n + m);
@@ -250,7 +253,8 @@ export const ready = (model) => {
     const found = /** @type {{ rest: number[], abscissa: number, aside: boolean }[]} */ ([]);
     for (const one of from) {
       const rest = newton(parameters, one, base);
-      const near = (other) => rest.every((r, i) => Math.abs(r - other.rest[i]) <= 1e-6 * (Math.abs(r) + Math.abs(base[i])));
+      const near = (other) =>
+        rest.every((r, i) => Math.abs(r - other.rest[i]) <= 1e-6 * (Math.abs(r) + Math.abs(base[i])));
       if (!rest || found.some(near)) continue;
       const aside = rest.some((r, i) => r * start[i] < -1e-9 * base[i] * base[i]);
       found.push({ rest, abscissa: abscissa(parameters, rest, lags), aside });
@@ -297,8 +301,8 @@ const crossingOf = (f, fa, fb) => {
 };
 
 /**
- * The chart of two parameters (or of one: its row), pass by pass; yields after each piece of work, with the pass that is
- * done. It goes on from the rest at the sliders, each place from its neighbour's.
+ * The chart of two parameters (or of one: its row), pass by pass; yields after each piece of work, with the pass that
+ * is done. It goes on from the rest at the sliders, each place from its neighbour's.
  * @param {ReturnType<typeof ready>} own
  * @param {number[]} values of all parameters
  * @param {number[]} rest at the values
@@ -334,14 +338,25 @@ export function* charted(own, values, rest) {
   };
   const visit = (i, j, other) => {
     const k = i * size + j,
-      near = other < 0 ? { parameters: values, rest } : rests[other] && { parameters: at(xs[Math.floor(other / size)], ys[other % size]), rest: rests[other] };
+      near =
+        other < 0
+          ? { parameters: values, rest }
+          : rests[other] && { parameters: at(xs[Math.floor(other / size)], ys[other % size]), rest: rests[other] };
     if (done[k]) return;
     done[k] = 1;
     const parameters = at(xs[i], ys[j]);
     rests[k] = from(parameters, near);
     height[k] = own.abscissa(parameters, rests[k], own.fixed(parameters).lags);
   };
-  const chart = { xs, ys, height, rests, step: 0, crossings: /** @type {Map<string, number>} */ (new Map()), exact: false };
+  const chart = {
+    xs,
+    ys,
+    height,
+    rests,
+    step: 0,
+    crossings: /** @type {Map<string, number>} */ (new Map()),
+    exact: false,
+  };
   let before = 0;
   for (const step of PASSES) {
     if (!before) {
@@ -373,7 +388,10 @@ export function* charted(own, values, rest) {
   }
   for (let i = 0; i <= CELLS; i++)
     for (let j = 0; j < size; j++)
-      for (const [di, dj] of [[1, 0], [0, 1]]) {
+      for (const [di, dj] of [
+        [1, 0],
+        [0, 1],
+      ]) {
         if (i + di > CELLS || j + dj >= size) continue;
         const [k, l] = [i * size + j, (i + di) * size + j + dj],
           [a, b] = [height[k], height[l]];
@@ -385,7 +403,11 @@ export function* charted(own, values, rest) {
           );
         const growth = (s) => {
           const parameters = place(s);
-          return own.abscissa(parameters, from(parameters, { parameters: place(s < 0.5 ? 0 : 1), rest: rests[s < 0.5 ? k : l] }), own.fixed(parameters).lags);
+          return own.abscissa(
+            parameters,
+            from(parameters, { parameters: place(s < 0.5 ? 0 : 1), rest: rests[s < 0.5 ? k : l] }),
+            own.fixed(parameters).lags,
+          );
         };
         chart.crossings.set(`${k} ${l}`, crossingOf(growth, a, b));
         yield null;
@@ -405,7 +427,8 @@ export const onEdge = (a, b, s, log) => (a === b ? a : log ? a * (b / a) ** s : 
 export const regions = ({ height, ys, step, crossings }) => {
   const size = ys.length,
     last = CELLS / step + 1;
-  const at = (i, j) => (i < 1 || j < 1 || i > last || j > last ? Infinity : height[(i - 1) * step * size + (j - 1) * step]);
+  const at = (i, j) =>
+    i < 1 || j < 1 || i > last || j > last ? Infinity : height[(i - 1) * step * size + (j - 1) * step];
   const inside = (i, j) => at(i, j) < 0;
   /** Where an edge between an inner and an outer place is crossed, and whether the boundary is there. */
   const point = (i, j, k, l) => {
@@ -429,7 +452,12 @@ export const regions = ({ height, ys, step, crossings }) => {
       const corners = [inside(i, j), inside(i + 1, j), inside(i + 1, j + 1), inside(i, j + 1)];
       if (corners.every((one) => one === corners[0])) continue;
       // sides in a turn to the left: below, right, above, left; each from its lower to its higher place
-      const sides = [[i, j, i + 1, j], [i + 1, j, i + 1, j + 1], [i, j + 1, i + 1, j + 1], [i, j, i, j + 1]];
+      const sides = [
+        [i, j, i + 1, j],
+        [i + 1, j, i + 1, j + 1],
+        [i, j + 1, i + 1, j + 1],
+        [i, j, i, j + 1],
+      ];
       const enters = [],
         leaves = [];
       for (let s = 0; s < 4; s++) {
@@ -446,7 +474,7 @@ export const regions = ({ height, ys, step, crossings }) => {
   while (next.size) {
     const [first] = next.keys(),
       loop = [];
-    for (let key = first; next.has(key); ) {
+    for (let key = first; next.has(key);) {
       loop.push(points.get(key));
       const after = next.get(key);
       next.delete(key);

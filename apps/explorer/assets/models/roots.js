@@ -5,7 +5,7 @@
 /** @typedef {{ re: number, im: number }} Root */
 /** @typedef {{ now: number[][], past: { lag: number, matrix: number[][] }[] }} Linear */
 
-/** Scale rows and columns by powers of two until they are alike (Osborne; Parlett and Reinsch). @param {Float64Array[]} a */
+/** Rows and columns scaled by powers of two until they are alike (Parlett, Reinsch). @param {Float64Array[]} a */
 const balance = (a) => {
   const n = a.length;
   for (let again = true, rounds = 0; again && rounds < 30; rounds++) {
@@ -327,7 +327,8 @@ export const roots = (linear, count) => {
       continue;
     }
     if (Math.abs(one.im) < 1e-9 * (Math.abs(one.re) + 1 / longest)) one.im = 0;
-    const same = (other) => Math.hypot(one.re - other.re, one.im - other.im) < 1e-8 * (Math.hypot(one.re, one.im) + 1 / longest);
+    const same = (other) =>
+      Math.hypot(one.re - other.re, one.im - other.im) < 1e-8 * (Math.hypot(one.re, one.im) + 1 / longest);
     // a root that is found twice is one: a double one is rare, and counts once in a picture
     if (!exact.some(same)) exact.push(one);
   }

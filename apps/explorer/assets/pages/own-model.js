@@ -26,7 +26,8 @@ KINDS.chart = Chart;
 /** What a page has beside its text: the sliders, the model, its chart, and the work on the chart. */
 const states = new WeakMap();
 const stateOf = (figures) => {
-  if (!states.has(figures)) states.set(figures, { sliders: "", text: "", key: "", shape: "", chart: null, work: null, next: null });
+  if (!states.has(figures))
+    states.set(figures, { sliders: "", text: "", key: "", shape: "", chart: null, work: null, next: null });
   return states.get(figures);
 };
 
@@ -35,7 +36,9 @@ const showSliders = (state, model, text, set) => {
   const room = document.getElementById("control-model-made");
   if (!room) return;
   const names = model.parameters.map((one) => one.name);
-  const key = JSON.stringify([model.parameters.map(({ name, low, high, log, means }) => [name, low, high, log, means])]);
+  const key = JSON.stringify([
+    model.parameters.map(({ name, low, high, log, means }) => [name, low, high, log, means]),
+  ]);
   state.text = text;
   if (key !== state.sliders || !room.firstChild) {
     const wrong = document.getElementById("control-model-wrong"),
@@ -97,7 +100,12 @@ const motion = (own, parameters, { lags, start }, moving) => {
   const past = model.pasts.map((one) => ({ lag: lags[one.delay], of: (t, state) => state[one.state] }));
   const slope = (t, state, pasts, out) => own.rate(t, state, pasts, parameters, out);
   const first = new Float64Array(start.length);
-  slope(0, start, model.pasts.map((one) => start[one.state]), first);
+  slope(
+    0,
+    start,
+    model.pasts.map((one) => start[one.state]),
+    first,
+  );
   if (!first.every(Number.isFinite)) return { times, values: times.map(() => NaN), status: "start", reached: 0 };
   const settings = { lags: past, history: () => start, ...(moving ? WHILE_MOVING : AT_REST) };
   return { times, ...trajectory(slope, start, Array.from(times), settings) };
@@ -105,6 +113,8 @@ const motion = (own, parameters, { lags, start }, moving) => {
 
 const pointOf = (model, rest) => model.states.map(({ name }, i) => `${name} = ${brief(rest[i])}`).join(", ");
 const period = (root) => (root && root.im !== 0 ? (2 * Math.PI) / Math.abs(root.im) : NaN);
+
+const timed = (x) => (Number.isFinite(x) ? "time" : "");
 
 /** The verdict on a leading root: a word of the chart. */
 const verdictOf = (leading) => {
@@ -121,15 +131,18 @@ const sentence = (model, rest, leading) => {
   if (!leading) return `${place} lies where abs, min or max switches: no linear equation holds around it.`;
   const swings = leading.im ? ` and swings with a period of ${brief(period(leading))}` : "",
     verdict = verdictOf(leading);
-  if (verdict === "on the boundary") return `${place} is on the boundary of stability: a small disturbance stays${swings}.`;
+  if (verdict === "on the boundary")
+    return `${place} is on the boundary of stability: a small disturbance stays${swings}.`;
   const fate = verdict === "stable" ? "dies out" : "grows";
-  return `${place} is ${verdict}: a small disturbance ${fate} like exp(${Number(leading.re.toPrecision(3))} t)${swings}.`;
+  const rate = Number(leading.re.toPrecision(3));
+  return `${place} is ${verdict}: a small disturbance ${fate} like exp(${rate} t)${swings}.`;
 };
 
 /** What stopped a motion, in a sentence; empty where nothing did. */
 const ended = ({ status, reached }) => {
   if (status === "ok") return "";
-  if (status === "start") return " At the start a right-hand side is no finite number: a division by zero or an overflow.";
+  if (status === "start")
+    return " At the start a right-hand side is no finite number: a division by zero or an overflow.";
   return ` The motion is drawn until t = ${shown(reached)}: there ${status}.`;
 };
 
@@ -174,12 +187,17 @@ const showChart = (figure, model, verdict, chart, set, text) => {
   const mark = { name: `the sliders${verdict ? `: ${verdict}` : ""}`, points: true },
     { shade, edge, spots } = chart ? outlined(model, chart, across, up) : { shade: [], edge: [], spots: [] };
   const column = (rows, i) => rows.map((row) => row[i]);
-  const growth = chart && !two ? Array.from(chart.xs, (x, i) => [x, chart.height[i]]).filter((row) => row[1] === row[1]) : [];
+  const growth =
+    chart && !two ? Array.from(chart.xs, (x, i) => [x, chart.height[i]]).filter((row) => row[1] === row[1]) : [];
   const rates = column(growth, 1),
     most = Math.max(...rates, 0),
     least = Math.min(...rates, 0),
     room = 0.05 * (most - least || 1);
-  const height = two ? up.value : growth.length ? growth.reduce((a, b) => (Math.abs(b[0] - across.value) < Math.abs(a[0] - across.value) ? b : a))[1] : 0;
+  const height = two
+    ? up.value
+    : growth.length
+      ? growth.reduce((a, b) => (Math.abs(b[0] - across.value) < Math.abs(a[0] - across.value) ? b : a))[1]
+      : 0;
   const yTitle = two ? up.name : "spectral abscissa [1/time]";
   figure.show({
     xTitle: across.name,
@@ -252,7 +270,8 @@ const sameRest = (own, chart, parameters, rest) => {
     gap = Infinity;
   chart.rests.forEach((one, k) => {
     const [i, j] = [Math.floor(k / size), k % size];
-    const share = (axis, index, m) => (m === undefined ? 0 : Math.abs(axis[index] - parameters[m]) / (axis[CELLS] - axis[0]));
+    const share = (axis, index, m) =>
+      m === undefined ? 0 : Math.abs(axis[index] - parameters[m]) / (axis[CELLS] - axis[0]);
     const far = share(chart.xs, i, across) + share(chart.ys, j, up);
     if (one && far < gap) [best, gap] = [k, far];
   });
@@ -278,14 +297,19 @@ const factsOf = (model, { rest, leading, edge }) => {
     {
       name: "spectral abscissa",
       value: leading ? leading.re : NaN,
-      unit: "1/time",
+      unit: leading ? "1/time" : "",
       means: "the largest real part of the roots: the rate at which a disturbance grows",
     },
-    { name: "period", value: period(leading), unit: "time", means: "of the swing that the leading root makes" },
+    {
+      name: "period",
+      value: period(leading),
+      unit: timed(period(leading)),
+      means: "of the swing that the leading root makes",
+    },
     {
       name: "period on the boundary",
-      value: edge ? period(edge) : NaN,
-      unit: "time",
+      value: period(edge),
+      unit: timed(period(edge)),
       means: "at the place of the chart's boundary that is nearest to the sliders",
     },
   ];
@@ -304,7 +328,11 @@ const nearestEdge = (own, chart, parameters, rest) => {
   there[own.model.axes[0]] = x;
   if (up) there[own.model.axes[1]] = y;
   const { start, lags } = own.fixed(there);
-  const still = own.newton(there, rest, start.map((one) => one || 1)),
+  const still = own.newton(
+      there,
+      rest,
+      start.map((one) => one || 1),
+    ),
     found = still && own.leading(there, still, lags, 1);
   return found ? found[0] : null;
 };
@@ -392,10 +420,7 @@ const draw = (state, text, model, figures, set, moving) => {
   state.show();
   work(state, figures.chart);
   const numbers = Object.fromEntries(model.states.map(({ name }, i) => [name, rest[i]]));
-  return {
-    says: said,
-    numbers: { ...numbers, abscissa: leading ? leading.re : NaN, period: period(leading) },
-  };
+  return { says: said, numbers: { ...numbers, abscissa: leading ? leading.re : NaN, period: period(leading) } };
 };
 
 const showRoots = (figure, all) => {
