@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 import random
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from explorer_tabs import keep, numbers, opened, table_of
 from playwright.sync_api import Page
 
 from tcpdynamics.apps.explorer import shown
+from tcpdynamics.apps.explorer.equations import parsed
 from tcpdynamics.apps.explorer.lotka_volterra_motion import BOUNDED
 from tcpdynamics.apps.explorer.page import Choice, Text
 from tcpdynamics.apps.explorer.pages import pages
@@ -175,7 +177,15 @@ def test_the_code_gives_the_numbers_at_twenty_drawn_states(tab: Page, server: st
                 words[c.name] = chance.choice(c.choices)
                 continue
             if isinstance(c, Text):
-                words[c.name] = chance.choice([one.values.get(c.name, c.start) for one in pages()[slug].presets])
+                said = chance.choice([one.values.get(c.name, c.start) for one in pages()[slug].presets])
+                for one in parsed(said).parameters:  # each slider somewhere in the inner half of its range
+                    near, far = one.value**0.75 * one.low**0.25, one.value**0.75 * one.high**0.25
+                    if not one.log:
+                        near, far = 0.75 * one.value + 0.25 * one.low, 0.75 * one.value + 0.25 * one.high
+                    said = re.sub(
+                        f"(?m)^{one.name} = [^ ]+ in", f"{one.name} = {chance.uniform(near, far):.4g} in", said
+                    )
+                words[c.name] = said
                 continue
             x = math.exp(chance.uniform(math.log(c.low), math.log(c.high))) if c.log else chance.uniform(c.low, c.high)
             words[c.name] = min(max(float(round(x)) if c.step == 1 else float(f"{x:.3g}"), c.low), c.high)

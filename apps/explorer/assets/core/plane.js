@@ -27,8 +27,8 @@ const shareOf = (low, high, log) =>
     : { of: (x) => (x - low) / (high - low), at: (s) => low + s * (high - low) };
 
 /**
- * A plane: lines that may turn back, and points. show({xTitle, yTitle, xRange, yRange, xLog, yLog, lines: [{name, x, y, dash,
- * points, ring, area, linked, at}], pick}).
+ * A plane: lines that may turn back, and points. show({xTitle, yTitle, xRange, yRange, xLog, yLog, lines: [{name, x,
+ * y, dash, points, ring, area, linked, at}], pick}).
  *  A line's `at` has the value of the linked quantity at each of its points. */
 export class Plane extends Picture {
   // It shares no quantity by keyboard, since its lines are not in order: pointing goes along another picture.
