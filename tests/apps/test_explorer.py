@@ -91,7 +91,7 @@ def test_a_link_opens_the_same_picture_in_a_fresh_browser(tab: Page, other: Page
     assert numbers(other) == shown
 
 
-@pytest.mark.parametrize("slug", PAGES)
+@pytest.mark.parametrize("slug", MOVED)
 def test_files_open_from_disk_with_the_same_numbers(tab: Page, server: str, files: Path, slug: str) -> None:
     opened(tab, f"{server}/{slug}")
     served = [numbers(tab, i) for i in range(len(pages()[slug].figures))]
