@@ -303,3 +303,12 @@ def test_a_link_with_a_text_that_cannot_be_read_shows_a_fresh_page(tab: Page, se
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (320, "dark")])
 def test_the_page_is_legible(tab: Page, server: str, width: int, scheme: str) -> None:
     legible(tab, width, scheme, lambda: opened(tab, f"{server}/own-model"))
+
+
+def test_a_text_that_no_address_holds_says_so(tab: Page, server: str) -> None:
+    opened(tab, f"{server}/own-model")
+    area = tab.locator("#control-model")
+    area.fill("x' = -k*x\nk = 1 in 0..2\n#" + "+" * 1900)
+    assert "no link holds it" in tab.locator("#control-model-wrong").inner_text()
+    area.fill("x' = -k*x\nk = 1 in 0..2\n")
+    assert tab.locator("#control-model-wrong").inner_text() == ""

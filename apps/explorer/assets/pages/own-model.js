@@ -1,4 +1,5 @@
 // A model that a reader types: its motion, its point of rest, the roots there and the chart of stability.
+import { MAX_ADDRESS, writtenOf } from "../core/address.js";
 import { controlsOf } from "../core/controls.js";
 import { element } from "../core/dom.js";
 import { trajectory } from "../core/motion.js";
@@ -124,10 +125,11 @@ const verdictOf = (leading) => {
 };
 
 /** What is seen, in a sentence. */
-const sentence = (model, rest, leading) => {
+const sentence = (model, rest, leading, smooth) => {
   if (model.driven) return "The equations depend on t: no point rests, and only the motion is drawn.";
   if (!rest) return "No point of rest was found around the start; only the motion is drawn.";
   const place = `The point of rest ${pointOf(model, rest)}`;
+  if (!leading && smooth) return `${place} was found, but not the roots there.`;
   if (!leading) return `${place} lies where abs, min or max switches: no linear equation holds around it.`;
   const swings = leading.im ? ` and swings with a period of ${brief(period(leading))}` : "",
     verdict = verdictOf(leading);
@@ -347,7 +349,11 @@ page("own-model", {
       model;
     try {
       model = parsed(text);
-      if (wrong) wrong.textContent = "";
+      if (wrong)
+        wrong.textContent =
+          writtenOf(spec, values).length > MAX_ADDRESS - 100
+            ? "The text is too long for an address: no link holds it."
+            : "";
     } catch (error) {
       if (!(error instanceof Wrong)) throw error;
       if (wrong) wrong.textContent = error.message;
@@ -399,7 +405,7 @@ const draw = (state, text, model, figures, set, moving) => {
     box.toggleAttribute("data-computing", Boolean(rest) && !exact);
     facts(exact ? nearestEdge(own, state.chart, parameters, rest) : null);
   };
-  const said = sentence(model, rest, leading) + ended(course);
+  const said = sentence(model, rest, leading, !rest || own.linear(parameters, rest, fixed.lags)) + ended(course);
   if (!box) {
     facts(null);
     return { says: said, numbers: {} };
