@@ -477,7 +477,7 @@ class Script:
     def text(self, node: Node, binding: int = 0) -> str:
         """In Python."""
         if node.kind == "number":
-            text = repr(int(node.value) if node.value in range(-(10**6), 10**6) else node.value)
+            text = repr(int(node.value) if node.value.is_integer() and abs(node.value) < 1e6 else node.value)
             return f"({text})" if node.value < 0 and binding else text
         if node.kind == "name":
             return self.name(node.name)
@@ -507,7 +507,7 @@ class Script:
         try:
             slopes = {name: self.expression(node) for name, node in model.slopes.items()}
             past = {name: Delayed(state, self.expression(by)) for (state, by), name in self.past.items()}
-        except (ArithmeticError, TypeError, RecursionError) as error:
+        except (ArithmeticError, TypeError, ValueError, RecursionError) as error:
             raise InputError(f"the equations have no value: {error}") from None
         if not past:
             return ODE(rhs=slopes, start=self.starts(), parameters=values)
@@ -517,9 +517,10 @@ class Script:
         """Values at the start, and before it."""
         values = {one.name: one.value for one in self.model.parameters}
         try:
-            return {name: float(self.expression(node).subs(values)) for name, node in self.model.starts.items()}
-        except (ArithmeticError, TypeError, RecursionError) as error:
+            starts = {name: float(self.expression(node).subs(values)) for name, node in self.model.starts.items()}
+        except (ArithmeticError, TypeError, ValueError, RecursionError) as error:
             raise InputError(f"a start has no value: {error}") from None
+        return starts if all(map(math.isfinite, starts.values())) else refuse("a start is no finite number")
 
     def lines(self) -> str:
         """The lines that make the same problem."""
