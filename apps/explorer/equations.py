@@ -94,14 +94,14 @@ def refuse(said: str, token: Token | None = None) -> NoReturn:
 def _tokens(text: str, line: int) -> list[Token]:
     code, at, tokens = text.split("#")[0].rstrip(" \t\r"), 0, list[Token]()
     while at < len(code):
-        found = TOKEN.match(code, at)
-        if not found:
+        match = TOKEN.match(code, at)
+        if not match:
             blank = BLANK.match(code, at)
             refuse("this character means nothing here", Token("", "", line, (blank.end() if blank else at) + 1))
-        index = found.lastindex or 0
-        kind, at = ("number", "name", "sign")[index - 1], found.end()
-        tokens.append(Token(kind, found[index], line, found.start(index) + 1))
-        if kind == "name" and len(found[index]) > NAME:
+        index = match.lastindex or 0
+        kind, at = ("number", "name", "sign")[index - 1], match.end()
+        tokens.append(Token(kind, match[index], line, match.start(index) + 1))
+        if kind == "name" and len(match[index]) > NAME:
             refuse(f"a name has at most {NAME} characters", tokens[-1])
     return [*tokens, Token("end", "", line, len(code) + 1)]
 
@@ -176,19 +176,19 @@ class _Reader:
 
     def sum(self) -> Node:
         self.deeper(self.next)
-        left = self.product()
+        node = self.product()
         while self.sees("+", "-"):
             sign = self.take()
-            left = self.made(sign.text, (left, self.product()), sign)
+            node = self.made(sign.text, (node, self.product()), sign)
         self.depth -= 1
-        return left
+        return node
 
     def product(self) -> Node:
-        left = self.signed()
+        node = self.signed()
         while self.sees("*", "/"):
             sign = self.take()
-            left = self.made(sign.text, (left, self.signed()), sign)
-        return left
+            node = self.made(sign.text, (node, self.signed()), sign)
+        return node
 
     def signed(self) -> Node:
         if not self.sees("-"):
@@ -445,12 +445,12 @@ class Script:
 
     def __init__(self, model: Equations) -> None:
         self.model, self.past = model, dict[tuple[str, Node], str]()
-        taken = {*model.slopes, *model.short, *(one.name for one in model.parameters)}
+        names = {*model.slopes, *model.short, *(one.name for one in model.parameters)}
         for state, delay in model.pasts:
             name = f"{state}_{self.text(delay)}" if delay.kind == "name" else f"{state}_past"
-            while name in taken:
+            while name in names:
                 name += "_"
-            taken.add(name)
+            names.add(name)
             self.past[state, delay] = name
         self.made = dict[str, Any]()
 
@@ -483,17 +483,17 @@ class Script:
             return self.name(node.name)
         if node.kind == "past":
             return self.name(self.past[node.name, node.args[0]])
-        own = _BINDING.get(node.kind)
-        if own is None:
+        strength = _BINDING.get(node.kind)
+        if strength is None:
             return f"sympy.{_MADE[node.kind].__name__}({', '.join([self.text(one) for one in node.args])})"
         if node.kind == "neg":
             text = f"-{self.text(node.args[0], 3)}"
         elif node.kind == "^":
             text = f"{self.text(node.args[0], 5)}**{self.text(node.args[1], 5)}"
         else:
-            sign = f" {node.kind} " if own == 1 else node.kind
-            text = f"{self.text(node.args[0], own)}{sign}{self.text(node.args[1], own + 1)}"
-        return f"({text})" if own < binding else text
+            sign = f" {node.kind} " if strength == 1 else node.kind
+            text = f"{self.text(node.args[0], strength)}{sign}{self.text(node.args[1], strength + 1)}"
+        return f"({text})" if strength < binding else text
 
     def problem(self) -> Any:
         """For the library's solvers.

@@ -24,26 +24,28 @@ def motion(problem: Any, end: float) -> pd.DataFrame:
 
 def resting(problem: Any) -> dict[str, float]:
     """The least unstable point of rest around the start, of those on its side of zero if there are any."""
-    found = equilibria(problem)
-    points = pd.DataFrame({name: np.atleast_1d(found[name]) for name in (*problem.rhs, "abscissa")})
+    searched = equilibria(problem)
+    points = pd.DataFrame({name: np.atleast_1d(searched[name]) for name in (*problem.rhs, "abscissa")})
     aside = [(points[name] * float(problem.start[name]) < 0) for name in problem.rhs]
     points["aside"] = np.any(aside, axis=0)
     points = points.dropna().sort_values(["aside", "abscissa"])
     return {name: float(points[name].iloc[0]) for name in problem.rhs} if len(points) else {}
 
 
-def leading(problem: Any, rest: dict[str, float], count: int = 6) -> Any:
+def leading(problem: Any, point: dict[str, float], count: int = 6) -> Any:
     """The rightmost roots at a point of rest."""
-    found = characteristic_roots(problem, at=rest, count=count).characteristic_root.values if rest else np.array([])
-    return found[~np.isnan(found)]
+    spectrum = (
+        characteristic_roots(problem, at=point, count=count).characteristic_root.values if point else np.array([])
+    )
+    return spectrum[~np.isnan(spectrum)]
 
 
 def roots(problem: Any) -> pd.DataFrame:
     """The rightmost roots, those that lead before the others."""
-    found = leading(problem, resting(problem))
-    leads = [np.isclose(z, [found[0], found[0].conj()], rtol=1e-9).any() for z in found]
-    table = pd.DataFrame({"line": np.where(leads, "leading", "others"), "real part [1/time]": found.real,
-                          "imaginary part [1/time]": found.imag})  # fmt: skip
+    spectrum = leading(problem, resting(problem))
+    leads = [np.isclose(z, [spectrum[0], spectrum[0].conj()], rtol=1e-9).any() for z in spectrum]
+    table = pd.DataFrame({"line": np.where(leads, "leading", "others"), "real part [1/time]": spectrum.real,
+                          "imaginary part [1/time]": spectrum.imag})  # fmt: skip
     return table.sort_values("line", kind="stable", ignore_index=True)
 
 
@@ -51,8 +53,8 @@ def verdict(roots: Any) -> str:
     """Of the leading root."""
     if not len(roots):
         return ""
-    near = abs(roots[0].real) <= 1e-9 * abs(roots[0])
-    return "on the boundary" if near else "stable" if roots[0].real < 0 else "unstable"
+    marginal = abs(roots[0].real) <= 1e-9 * abs(roots[0])
+    return "on the boundary" if marginal else "stable" if roots[0].real < 0 else "unstable"
 
 
 def axis(low: float, high: float, log: bool) -> Any:
@@ -60,12 +62,12 @@ def axis(low: float, high: float, log: bool) -> Any:
     return np.geomspace(low, high, CELLS + 1) if log else np.linspace(low, high, CELLS + 1)
 
 
-def rests(problem: Any, rest: dict[str, float], places: dict[str, Any], at: list[int]) -> dict[str, Any]:
+def rests(problem: Any, point: dict[str, float], places: dict[str, Any], at: list[int]) -> dict[str, Any]:
     """The point of rest over a grid of parameters: each place goes on from its neighbour's, from `at` on."""
-    system = compile_system(problem.changed(start=rest))
+    system = compile_system(problem.changed(start=point))
     shape = tuple(len(row) for row in places.values())
-    states: Any = np.full((len(rest), *shape), np.nan)
-    states[:, *at] = list(rest.values())
+    states: Any = np.full((len(point), *shape), np.nan)
+    states[:, *at] = list(point.values())
     index, fresh = np.arange(system.size).reshape(shape), np.zeros(shape, bool)
     fresh[tuple(at)] = True
     tried = np.zeros(shape, bool)
@@ -82,21 +84,21 @@ def rests(problem: Any, rest: dict[str, float], places: dict[str, Any], at: list
                 if not tried[other] and not fresh[other]:
                     fresh[other] = True
                     states[:, *other] = states[:, *place]
-    start = {name: float(problem.start[name]) for name in rest}
+    start = {name: float(problem.start[name]) for name in point}
     return {name: xr.DataArray(np.nan_to_num(row, nan=start[name]), places, list(places))
-            for name, row in zip(rest, states, strict=True)}  # fmt: skip
+            for name, row in zip(point, states, strict=True)}  # fmt: skip
 
 
 def crossings(problem: Any, axes: dict[str, tuple[float, float, bool]]) -> pd.DataFrame:
     """Places of the boundary of stability on the edges of the chart's grid: one column a parameter."""
-    rest, places = resting(problem), {name: axis(*ends) for name, ends in axes.items()}
+    point, places = resting(problem), {name: axis(*ends) for name, ends in axes.items()}
     values = {name: float(problem.parameters[name]) for name in axes}
-    if not rest:
+    if not point:
         return pd.DataFrame({name: [] for name in axes})
-    others = {name: value for name, value in problem.parameters.items() if name not in axes}
-    grid = problem.changed(parameters=places | others)
+    fixed = {name: value for name, value in problem.parameters.items() if name not in axes}
+    grid = problem.changed(parameters=places | fixed)
     nearest = [int(np.abs(places[name] - values[name]).argmin()) for name in axes]
-    chart = stability_chart(grid, at=rests(grid, rest, places, nearest))
+    chart = stability_chart(grid, at=rests(grid, point, places, nearest))
     names = list(axes)
     table = pd.DataFrame({name: chart[f"boundary_{name}"] for name in names} | {"axis": chart.boundary_axis})
     ways = [table[table.axis == i].sort_values([*names[:i], *names[i + 1 :], name]) for i, name in enumerate(names)]
@@ -121,8 +123,8 @@ def period(roots: Any) -> float:
 
 def facts(problem: Any, axes: dict[str, tuple[float, float, bool]]) -> pd.DataFrame:
     """Where it rests, whether that is stable, and how it swings."""
-    rest = resting(problem)
-    found, edge = leading(problem, rest), crossings(problem, axes)
+    point = resting(problem)
+    spectrum, edge = leading(problem, point), crossings(problem, axes)
     way = {name: np.log if log else np.asarray for name, (_, _, log) in axes.items()}
     share = {name: (way[name](edge[name]) - way[name](float(problem.parameters[name])))
              / (way[name](high) - way[name](low)) for name, (low, high, _) in axes.items()}  # fmt: skip
@@ -132,14 +134,14 @@ def facts(problem: Any, axes: dict[str, tuple[float, float, bool]]) -> pd.DataFr
         name, moved = next(iter(axes)), problem.changed(parameters=dict(problem.parameters) | nearest.to_dict())
         place = {name: [nearest[name]]}
         grid = moved.changed(parameters=dict(moved.parameters) | place)
-        there = leading(moved, {k: float(v[0]) for k, v in rests(grid, rest, place, [0]).items()}, 1)
+        there = leading(moved, {k: float(v[0]) for k, v in rests(grid, point, place, [0]).items()}, 1)
     rows = {
         "small deviations": {"stable": "die out", "unstable": "grow", "on the boundary": "stay"}.get(
-            verdict(found), "no verdict"
+            verdict(spectrum), "no verdict"
         ),
-        **{f"{name} at rest": rest.get(name, np.nan) for name in problem.rhs},
-        "spectral abscissa": found[0].real if len(found) else np.nan,
-        "period": period(found),
+        **{f"{name} at rest": point.get(name, np.nan) for name in problem.rhs},
+        "spectral abscissa": spectrum[0].real if len(spectrum) else np.nan,
+        "period": period(spectrum),
         "period on the boundary": period(there),
     }
     return pd.DataFrame({"quantity": list(rows), "value": list(rows.values())})

@@ -86,8 +86,8 @@ def _code(function: Callable[..., Any], more: Callable[[Equations], str] = lambd
             return f"# {error}\n"
         body = code_of(function, {}).partition("\n\n\ntable = ")[0]
         needs = "import sympy\n" + "\n".join(line for line in lines.splitlines() if line.startswith("from "))
-        own = lines.partition("\n\n")[2]
-        return f"{needs}\n{body}\n\n\n{own}\n\n\ntable = {function.__name__}(problem{more(model)})\nprint(table)\n"
+        script = lines.partition("\n\n")[2]
+        return f"{needs}\n{body}\n\n\n{script}\n\n\ntable = {function.__name__}(problem{more(model)})\nprint(table)\n"
 
     return code
 
