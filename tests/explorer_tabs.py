@@ -40,7 +40,8 @@ def opened(page: Page, address: str) -> None:
     """Open a page and wait until its pictures are drawn."""
     page.goto(address)
     page.wait_for_function(
-        "() => document.querySelector('.picture svg, .picture canvas') && !document.querySelector('main.old')"
+        "() => document.querySelector('.picture svg, .picture canvas') && "
+        "!document.querySelector('main.old, [data-computing]')"
     )
     page.evaluate("() => document.querySelectorAll('details.more').forEach((more) => { more.open = true; })")
 

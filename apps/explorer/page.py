@@ -174,7 +174,53 @@ class Choice:
         return self.choices
 
 
-def _range(c: Control | Choice) -> dict[str, str]:
+@dataclass(frozen=True)
+class Text:
+    """A control for lines that a reader types.
+
+    Attributes
+    ----------
+    name, symbol, meaning : str
+        As of a `Choice`.
+    start : str
+        The lines on a fresh page.
+    shown : str
+        What a complaint calls them.
+    lines, longest : int
+        Lines that are seen at once, and characters that an address may have of it.
+
+    Examples
+    --------
+    >>> Text("model", "", "equations", "x' = -x", "the first model").read("x' = x")
+    "x' = x"
+    """
+
+    name: str
+    symbol: str
+    meaning: str
+    start: str
+    shown: str
+    lines: int = 9
+    longest: int = 2000
+
+    def read(self, text: str) -> str:
+        """Lines from an address; what they say is the page's own matter.
+
+        Raises
+        ------
+        InputError
+            Too many characters.
+        """
+        if len(text) > self.longest:
+            raise DomainError(f"`{self.name}` must have at most {self.longest} characters")
+        return text
+
+    def values(self) -> tuple[str, ...]:
+        """The fresh page's."""
+        return (self.start,)
+
+
+def _range(c: Control | Choice | Text) -> dict[str, str]:
     return {"range": c.range(), "shown": word(c.start)} if isinstance(c, Control) else {}
 
 
@@ -327,7 +373,7 @@ class Page:
     slug: str
     title: str
     question: str
-    controls: tuple[Control | Choice, ...]
+    controls: tuple[Control | Choice | Text, ...]
     figures: tuple[Figure, ...]
     printed: tuple[Printed, ...]
     dataset: Callable[[Values], Any] | None = None
@@ -359,7 +405,8 @@ class Page:
                 try:
                     values[c.name] = c.read(words[c.name])
                 except InputError as error:
-                    complaints.append(f"{error}; {word(c.start)} is shown" if shows else str(error))
+                    default = getattr(c, "shown", word(c.start))
+                    complaints.append(f"{error}; {default} is shown" if shows else str(error))
         unknown = sorted(set(words) - set(values) - OTHERS)
         if unknown:
             complaints.append(f"this page has no {unknown[0][:40]!r}")

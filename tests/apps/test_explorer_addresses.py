@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 import pytest
 
 from tcpdynamics.apps.explorer.bundle import bundle
-from tcpdynamics.apps.explorer.page import OTHERS, Choice
+from tcpdynamics.apps.explorer.page import OTHERS, Choice, Text
 from tcpdynamics.apps.explorer.pages import pages
 from tcpdynamics.apps.explorer.server import words_of
 from tcpdynamics.errors import InputError
@@ -37,6 +37,10 @@ def drawn(random: random.Random) -> tuple[str, str]:
             text = random.choice(ODD)
         elif isinstance(c, Choice):
             text = random.choice(c.choices)
+        elif isinstance(c, Text):
+            text = random.choice(
+                [c.start, "x' = -k*x(t - 1) + 100%\r\nk = 1 in 0..2", "x&y=1;+#\n", "é" * 2000, "x" * 2001]
+            )
         else:
             x = random.uniform(c.low - 0.1 * (c.high - c.low), c.high + 0.1 * (c.high - c.low))
             text = repr(float(round(x)) if c.step == 1 and random.random() < 0.8 else x)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 import random
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,9 @@ from explorer_tabs import keep, numbers, opened, table_of
 from playwright.sync_api import Page
 
 from tcpdynamics.apps.explorer import shown
+from tcpdynamics.apps.explorer.equations import parsed
 from tcpdynamics.apps.explorer.lotka_volterra_motion import BOUNDED
-from tcpdynamics.apps.explorer.page import Choice
+from tcpdynamics.apps.explorer.page import Choice, Text
 from tcpdynamics.apps.explorer.pages import pages
 from tcpdynamics.errors import InputError
 from tcpdynamics.quantities import only_number
@@ -104,6 +106,7 @@ DRAWN: dict[str, tuple[dict[str, Any], ...]] = {
     ),
     "mtcp": ({"routes": 3.0, "ack_loss": 0.31, "alpha": 0.7}, {"loss": 0.1, "window_limit": 5.0, "asymmetry": -0.07}),
     "my-link": ({"users": 300.0, "rate": 2.5, "base_rtt": 61.0, "buffer": 40.0}, {"sender": "linux-bbr"}),
+    "own-model": tuple(dict(one.values) for one in pages()["own-model"].presets[1:]),
     "fairness": ({"flows": 3.0, "x1": 5.28, "x2": 6.21, "x3": 3.25}, {"flows": 8.0, "x2": 0.07, "x7": 9.31}),
 }
 POINTS = [(slug, words) for slug, drawn in DRAWN.items() for words in ({}, *drawn)]
@@ -127,7 +130,7 @@ def same(shown: Any, computed: Any, close: float) -> None:
 @pytest.mark.parametrize(
     ("slug", "words"),
     [pytest.param(s, w, marks=[pytest.mark.slow] if w in DRAWN[s][1:] else []) for s, w in POINTS],
-    ids=[f"{s}-{'-'.join(map(str, w.values()))}" for s, w in POINTS],
+    ids=[f"{s}-{'-'.join(str(x)[:30] for x in w.values())}" for s, w in POINTS],
 )
 def test_the_code_of_each_picture_gives_its_numbers(
     tab: Page, server: str, slug: str, words: dict[str, Any], tmp_path: Path
@@ -140,7 +143,7 @@ def check(tab: Page, server: str, slug: str, words: dict[str, Any], folder: Path
     page = pages()[slug]
     values = page.read({k: str(v) for k, v in words.items()})[0]
     opened(tab, f"{server}/{slug}?{urlencode(words)}")
-    tab.wait_for_function("() => !document.querySelector('.picture.old')")
+    tab.wait_for_function("() => !document.querySelector('.picture.old, [data-computing]')")
     if slug == "sub-packet" and words.get("sender", "none") != "none":
         tab.get_by_text("states of the simulator").wait_for()
     if slug == "lotka-volterra" and words.get("ratio", 1) != 1 and words.get("reading", "delayed") in BOUNDED:
@@ -170,6 +173,17 @@ def test_the_code_gives_the_numbers_at_twenty_drawn_states(tab: Page, server: st
             if isinstance(c, Choice):
                 words[c.name] = chance.choice(c.choices)
                 continue
+            if isinstance(c, Text):
+                said = chance.choice([one.values.get(c.name, c.start) for one in pages()[slug].presets])
+                for one in parsed(said).parameters:  # each slider somewhere in the inner half of its range
+                    near, far = one.value**0.75 * one.low**0.25, one.value**0.75 * one.high**0.25
+                    if not one.log:
+                        near, far = 0.75 * one.value + 0.25 * one.low, 0.75 * one.value + 0.25 * one.high
+                    said = re.sub(
+                        f"(?m)^{one.name} = [^ ]+ in", f"{one.name} = {chance.uniform(near, far):.4g} in", said
+                    )
+                words[c.name] = said
+                continue
             x = math.exp(chance.uniform(math.log(c.low), math.log(c.high))) if c.log else chance.uniform(c.low, c.high)
             words[c.name] = min(max(float(round(x)) if c.step == 1 else float(f"{x:.3g}"), c.low), c.high)
         check(tab, server, slug, words | ({"sender": "none"} if slug == "sub-packet" else {}))
@@ -190,6 +204,8 @@ def test_no_code_is_a_text_in_the_package() -> None:
         for figure in page.figures:
             if figure.code is not None:
                 body, _, call = figure.code(page.start()).partition("\n\n\ntable = ")
+                if page.slug == "own-model":  # the reader's own model stands between
+                    body = body.partition("\nimport ")[2].rpartition("\n\n\n")[0]
                 own = body.partition("\n\n\n")[2]  # below the imports
                 assert call.endswith(")\nprint(table)\n") and set(own.splitlines()) <= lines, figure.name
 

@@ -339,7 +339,7 @@ def test_what_is_said_of_the_explorer_is_so():
     from tcpdynamics.apps.explorer.sub_packet_sender import LARGEST
 
     changes = (DOCS.parent / "CHANGELOG.md").read_text()
-    assert len(pages()) == 21 and "`tcpdynamics explore`: twenty-one pages" in changes
+    assert len(pages()) == 22 and "`tcpdynamics explore`: twenty-two pages" in changes
     rfc, ns2 = re.search(r"windows up to (\d) by the RFCs and up to (\d) by ns-2's rules", page("explorer.md")).groups()
     assert {"rfc": int(rfc), "ns2": int(ns2)} == dict(LARGEST)
 

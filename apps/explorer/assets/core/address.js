@@ -19,6 +19,7 @@ const quoted = (text) => {
 export const refusal = (c, x, text) => {
   const name = `\`${c.name}\``,
     got = `got ${quoted(text.slice(0, 40))}`;
+  if (c.lines) return [...text].length > c.longest ? `${name} must have at most ${c.longest} characters` : null;
   if (c.choices) return c.choices.includes(text) ? null : `${name} must be one of ${c.choices.join(", ")}, ${got}`;
   if (Number.isNaN(x)) return `${name} must be a number in ${c.range}, ${got}`;
   if (!(x >= c.low && x <= c.high)) return `${name} must lie in ${c.range} on this page, ${got}`;
@@ -47,9 +48,9 @@ export const readAddress = (spec, written) => {
   for (const c of spec.controls) {
     const text = known.get(c.name);
     if (text === undefined) continue;
-    const x = c.choices ? text : number(text, c.unit),
+    const x = c.choices || c.lines ? text : number(text, c.unit),
       why = refusal(c, x, text);
-    if (why) complaints.push(`${why}; ${c.choices ? c.start : c.shown} is shown`);
+    if (why) complaints.push(`${why}; ${c.shown || c.start} is shown`);
     else values[c.name] = x;
     known.delete(c.name);
   }
@@ -58,9 +59,15 @@ export const readAddress = (spec, written) => {
   return [values, complaints];
 };
 
+/** A value in an address; what may stand there stays as it is, since a model is long. @param {any} value */
+const encoded = (value) =>
+  encodeURIComponent(value)
+    .replace(/%(3D|2F|2C|3A)/g, (code) => decodeURIComponent(code))
+    .replaceAll("%20", "+");
+
 /** The words of values that differ from a fresh page's. */
 export const writtenOf = (spec, values) =>
   spec.controls
     .filter((c) => values[c.name] !== c.start)
-    .map((c) => `${c.name}=${encodeURIComponent(values[c.name])}`)
+    .map((c) => `${c.name}=${encoded(values[c.name])}`)
     .join("&");

@@ -59,7 +59,7 @@ const asideOf = (spec, controls, values, buttons) => {
   const first = shown.find((c) => !c.choices && counts(c, spec, values)) || shown[0];
   if (first) {
     which.value = first.name;
-    choose(first.name);
+    choose(shown.length > 1 ? first.name : "");
   }
   return form;
 };
@@ -190,7 +190,7 @@ export const bench = (root, spec) => {
   grid.prepend(pointer);
   const whole = async () => {
     try {
-      const answer = await get(`${spec.netcdf}${spec.slug}?${new URLSearchParams(values)}`);
+      const answer = await get(`${spec.netcdf}${spec.slug}?${writtenOf(spec, values)}`);
       save(`${spec.slug}.nc`, await answer.blob(), "application/x-netcdf");
       say("");
     } catch (error) {

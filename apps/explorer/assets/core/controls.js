@@ -92,12 +92,43 @@ const sliding = (c, values, changed, say) => {
   };
 };
 
+/** Lines that a reader types; below them is room for what the page's own script makes of them. */
+const textual = (c, values, changed) => {
+  const id = `control-${c.name}`;
+  const area = element("textarea", {
+    id,
+    rows: c.lines,
+    spellcheck: "false",
+    autocapitalize: "off",
+    autocomplete: "off",
+  });
+  const put = (text) => {
+    if (area.value !== text) area.value = text;
+  };
+  put(values[c.name]);
+  area.addEventListener("input", () => {
+    values[c.name] = area.value;
+    changed(true);
+  });
+  const wrong = element("p", { class: "complaint", id: `${id}-wrong`, role: "status" });
+  area.setAttribute("aria-describedby", wrong.id);
+  const label = element("label", { for: id }, c.meaning),
+    made = element("div", { class: "made", id: `${id}-made` });
+  return {
+    box: element("div", { class: "control text", "data-control": c.name }, label, area, wrong, made),
+    put,
+    input: area,
+  };
+};
+
 /**
  * Controls by name: { box, put(value), input }. `changed(moving)` follows each change of `values`.
  * @param {any[]} controls
  */
 export const controlsOf = (controls, values, changed, say) =>
-  Object.fromEntries(controls.map((c) => [c.name, (c.choices ? chooser : sliding)(c, values, changed, say)]));
+  Object.fromEntries(
+    controls.map((c) => [c.name, (c.lines ? textual : c.choices ? chooser : sliding)(c, values, changed, say)]),
+  );
 
 /** Whether a control counts at values: of a choice that is made, and from a value of another control on. */
 export const counts = (c, spec, values) => {
@@ -108,6 +139,7 @@ export const counts = (c, spec, values) => {
 
 /** The nearest value that a control can have. */
 export const within = (c, x) => {
+  if (c.lines) return x;
   const inside = Math.min(c.high, Math.max(c.low, x));
   return c.step === 1 ? Math.round(inside) : Number(inside.toPrecision(4));
 };

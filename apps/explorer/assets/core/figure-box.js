@@ -145,7 +145,7 @@ export const figureSection = (spec, f, box, figureOf, values, say, codes) => {
     const text = element("pre", { tabindex: "0" });
     const fill = async () => {
       if (!details.open) return;
-      const address = `${spec.code}${spec.slug}/${f.name}?${new URLSearchParams(values)}`;
+      const address = `${spec.code}${spec.slug}/${f.name}?${writtenOf(spec, values)}`;
       text.dataset.address = address;
       const lines = await get(address)
         .then((answer) => answer.text())

@@ -9,9 +9,26 @@ import { Picture } from "./picture.js";
 /** A coordinate of a path; SVG reads no number that is written with an exponent. */
 const drawable = (x) => Math.max(-9999, Math.min(9999, x)).toFixed(1);
 
+/** Places of an axis in decades: powers of ten, and numbers between them where these are few. */
+const decades = ([low, high]) => {
+  const rows = [[1], [1, 3], [1, 2, 5]].map((digits) =>
+    Array.from({ length: 40 }, (_, i) => Math.floor(Math.log10(low)) + i).flatMap((p) =>
+      digits.map((d) => Number(`${d}e${p}`)),
+    ),
+  );
+  const inside = rows.map((row) => row.filter((x) => x >= low * (1 - 1e-9) && x <= high * (1 + 1e-9)));
+  return inside.find((row) => row.length > 2) || ticks([low, high]);
+};
+
+/** The share of an axis at a value, and the value at a share. */
+const shareOf = (low, high, log) =>
+  log
+    ? { of: (x) => Math.log(x / low) / Math.log(high / low), at: (s) => low * (high / low) ** s }
+    : { of: (x) => (x - low) / (high - low), at: (s) => low + s * (high - low) };
+
 /**
- * A plane: lines that may turn back, and points. show({xTitle, yTitle, xRange, yRange, lines: [{name, x, y, dash,
- * points, ring, area, linked, at}], pick}).
+ * A plane: lines that may turn back, and points. show({xTitle, yTitle, xRange, yRange, xLog, yLog, lines: [{name, x,
+ * y, dash, points, ring, area, linked, at}], pick}).
  *  A line's `at` has the value of the linked quantity at each of its points. */
 export class Plane extends Picture {
   // It shares no quantity by keyboard, since its lines are not in order: pointing goes along another picture.
@@ -70,20 +87,22 @@ export class Plane extends Picture {
     const [W, H, left, bottom, top, right] = [this.box.clientWidth < 480 ? 350 : 520, 330, 58, 46, 8, 16];
     const [xl, xh] = data.xRange,
       [yl, yh] = data.yRange;
-    const px = (x) => left + ((x - xl) / (xh - xl)) * (W - left - right),
-      py = (y) => H - bottom - ((y - yl) / (yh - yl)) * (H - bottom - top);
+    const across = shareOf(xl, xh, data.xLog),
+      up = shareOf(yl, yh, data.yLog);
+    const px = (x) => left + across.of(x) * (W - left - right),
+      py = (y) => H - bottom - up.of(y) * (H - bottom - top);
     const text = (x, y, word, more = "") =>
       `<text x="${x}" y="${y}" font-size="12" fill="currentColor" ${more}>${word}</text>`;
     const clip = (id, room) =>
       `<clipPath id="${id}-${this.spec.name}"><rect x="${left - room}" y="${top - room}" width="${W - left - right + 2 * room}" height="${H - bottom - top + 2 * room}"/></clipPath>`;
     const parts = [clip("in", 0), clip("at", 12)],
       spots = []; // points on the edge are whole
-    for (const t of ticks(data.xRange))
+    for (const t of (data.xLog ? decades : ticks)(data.xRange))
       parts.push(
         `<path d="M${px(t)},${top}V${H - bottom}" stroke="var(--line)"/>`,
         text(px(t), H - bottom + 16, shown(t), 'text-anchor="middle"'),
       );
-    for (const t of ticks(data.yRange))
+    for (const t of (data.yLog ? decades : ticks)(data.yRange))
       parts.push(
         `<path d="M${left},${py(t)}H${W - right}" stroke="var(--line)"/>`,
         text(left - 6, py(t) + 4, shown(t), 'text-anchor="end"'),
@@ -142,10 +161,7 @@ export class Plane extends Picture {
       Object.assign(svg.style, { cursor: "crosshair", touchAction: "none" });
       const at = (event) => {
         const [x, y] = where(event);
-        data.pick(
-          xl + ((x - left) / (W - left - right)) * (xh - xl),
-          yl + ((H - bottom - y) / (H - bottom - top)) * (yh - yl),
-        );
+        data.pick(across.at((x - left) / (W - left - right)), up.at((H - bottom - y) / (H - bottom - top)));
       };
       svg.addEventListener("pointerdown", at);
       svg.addEventListener("pointermove", (event) => event.buttons && at(event));
@@ -170,7 +186,8 @@ export class Plane extends Picture {
 
   /** @returns {any} */
   kept() {
-    const data = this.data;
+    const data = this.data,
+      axis = (range, log) => (log ? { type: "log", range: range.map(Math.log10) } : { range });
     return {
       data: data.lines.map((line, i) => ({
         x: Array.from(line.x),
@@ -184,8 +201,8 @@ export class Plane extends Picture {
       layout: {
         title: { text: this.spec.title },
         template: "plotly_white",
-        xaxis: { title: { text: data.xTitle }, range: data.xRange },
-        yaxis: { title: { text: data.yTitle }, range: data.yRange },
+        xaxis: { title: { text: data.xTitle }, ...axis(data.xRange, data.xLog) },
+        yaxis: { title: { text: data.yTitle }, ...axis(data.yRange, data.yLog) },
         legend: { orientation: "h", y: -0.25 },
       },
     };

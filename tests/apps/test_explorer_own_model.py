@@ -1,0 +1,314 @@
+"""A chart of one's own: two parsers of one grammar, the page's mathematics against the library's, the page itself."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import numpy as np
+import pytest
+from explorer_tabs import legible, opened
+from playwright.sync_api import Page
+
+from tcpdynamics.apps.explorer import equations, numbers_own_model
+from tcpdynamics.apps.explorer.bundle import bundle
+from tcpdynamics.apps.explorer.equations import Script, parsed
+from tcpdynamics.apps.explorer.fluid_boundary import boundary
+from tcpdynamics.apps.explorer.page import program_of
+from tcpdynamics.apps.explorer.pages import pages
+from tcpdynamics.errors import InputError
+from tcpdynamics.solvers import DDE
+from tcpdynamics.solvers.programs.straightline import run
+
+NODE = shutil.which("node")
+TEXTS = [preset.values.get("model", pages()["own-model"].start()["model"]) for preset in pages()["own-model"].presets]
+LAGS = ["T", "0.5", "2*T", "T-0.1", "T+1"]
+BLANK = ["", " ", "  ", "\t"]
+ODD = [*"()+-*/^,'=.#;é9eatx \n", "..", "in", "1e999", "log", "sin("]
+
+
+def call(script: str, asked: Any, path: Path) -> Any:
+    """What the page's modules answer in Node."""
+    if NODE is None:
+        pytest.skip("node is not installed")
+    file = path / "ask.js"
+    file.write_text(bundle("models/own.js") + script, encoding="utf-8")
+    done = subprocess.run([NODE, file], input=json.dumps(asked), capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def expression(chance: random.Random, names: list[str], states: list[str], depth: int) -> str:
+    """A drawn right-hand side."""
+    if depth == 0 or chance.random() < 0.15:
+        kind = chance.random()
+        if kind < 0.2:
+            return chance.choice(["1", "2", "0.5", "3e-1", ".25", "1.", "12", "1E1", "7"])
+        if kind < 0.5 and states:
+            return f"{chance.choice(states)}(t{chance.choice(BLANK)}-{chance.choice(LAGS)})"
+        return chance.choice(names)
+    one = expression(chance, names, states, depth - 1)
+    kind = chance.random()
+    if kind < 0.2:
+        word = chance.choice([name for name, count in equations.FUNCTIONS.items() if count == 1])
+        return f"{word}({one})"
+    if kind < 0.3:
+        return f"{chance.choice(['min', 'max'])}({one},{expression(chance, names, states, depth - 1)})"
+    if kind < 0.4:
+        return f"-{one}"
+    if kind < 0.5:
+        return f"({one})^{chance.choice(['2', '3', '-1', '0.5', '(a)', '2^2'])}"
+    sign, blank = chance.choice("+-*/"), chance.choice(BLANK)
+    return f"({one}{blank}{sign}{blank}{expression(chance, names, states, depth - 1)})"
+
+
+def text(chance: random.Random, wrong: bool) -> str:
+    """A drawn model; where it is `wrong`, with some characters changed."""
+    states = ["x", "y", "z", "w", "v"][: chance.choice([1, 1, 2, 2, 3, 4, 5 if wrong else 2])]
+    names = [*states, "a", "T", "p", *["t"] * (chance.random() < 0.2)]
+    lines = [f"{name}' = {expression(chance, names, states, chance.randint(1, 4))}" for name in states]
+    if chance.random() < 0.9:
+        lines[0] += " - a*x/T"
+    lines += ["a = 0.7 in 0.1..2", "T = 1.3 in 0.5..4 log # delay", f"p = {expression(chance, [*states, 'a'], [], 2)}"]
+    if chance.random() < 0.5:
+        lines.append(f"{states[0]}(0) = {chance.choice(['2', 'a', '-a/2', '1+T'])}")
+    if chance.random() < 0.3:
+        lines.append(chance.choice(["t in 0..20", "chart T, a", "chart a,T", "# a note"]))
+    chance.shuffle(lines)
+    out = "\n".join(lines)
+    for _ in range(chance.randint(1, 3) if wrong else 0):
+        at = chance.randrange(len(out) + 1)
+        out = out[:at] + chance.choice(ODD) + out[at + chance.randint(0, 3) :]
+    return out
+
+
+RHS = """
+const { cases } = JSON.parse(require("fs").readFileSync(0, "utf8"));
+const { parsed } = module_models_equations, { ready } = module_models_own;
+process.stdout.write(JSON.stringify(cases.map(([text, points]) => {
+  let model;
+  try { model = parsed(text); } catch (error) { return error.message; }
+  const own = ready(model), n = model.states.length, parameters = model.parameters.map((one) => one.value);
+  const pasts = model.pasts.map((one) => [model.states[one.state].name, own.fixed(parameters).lags[one.delay]]);
+  return { pasts, start: own.fixed(parameters).start, axes: model.axes, end: model.end, rates: points.map((x) => {
+    const out = new Float64Array(n);
+    own.rate(x[0], x.slice(1, 1 + n), x.slice(5, 5 + model.pasts.length), parameters, out);
+    return Array.from(out, (one) => Number.isFinite(one) ? one : null);
+  }) };
+})));
+"""
+
+
+def test_both_parsers_read_and_refuse_alike(tmp_path: Path) -> None:
+    chance = random.Random(31)
+    cases = [
+        (text(chance, i % 3 > 0), [[chance.uniform(0.2, 2) for _ in range(25)] for _ in range(2)]) for i in range(3000)
+    ]
+    cases += [(one, []) for one in TEXTS]
+    refused = compared = 0
+    for (said, points), answer in zip(cases, call(RHS, {"cases": cases}, tmp_path), strict=True):
+        try:
+            model = parsed(said)
+        except InputError as error:
+            assert answer == str(error), said
+            refused += 1
+            continue
+        assert not isinstance(answer, str), (said, answer)
+        values = {one.name: one.value for one in model.parameters}
+        assert answer["end"] == model.end
+        assert [list(values)[i] for i in answer["axes"]] == list(model.axes)
+        assert [state for state, _ in answer["pasts"]] == [state for state, _ in model.pasts]
+        if compared >= 600:
+            continue
+        script = Script(model)
+        try:
+            problem = script.problem()
+        except InputError as error:  # a number that is none: the page says so where it is computed
+            if "stands in no expression" in str(error):
+                continue  # SymPy found that it does not count
+            assert None in [x for row in answer["rates"] for x in row] or not all(map(_number, answer["start"])), said
+            continue
+        compared += 1
+        assert [float(x) for x in problem.start.values()] == pytest.approx(answer["start"], rel=1e-14)
+        program = program_of(problem.rhs)
+        for x, rates in zip(points, answer["rates"], strict=True):
+            at = values | dict(zip(model.slopes, x[1:5], strict=False)) | {"t": x[0]}
+            at |= dict(zip(script.past.values(), x[5:], strict=False))
+            with np.errstate(all="ignore"):
+                own = [math.nan if np.iscomplexobj(one) else float(one) for one in run(program, at)]  # powers of -x
+            for mine, other in zip(own, rates, strict=True):
+                if other is not None and math.isfinite(mine) and abs(other) < 1e12:
+                    assert mine == pytest.approx(other, rel=1e-10, abs=1e-11), (said, x)
+    assert refused > 600 and compared == 600
+
+
+def _number(x: Any) -> bool:
+    return isinstance(x, int | float) and math.isfinite(x)
+
+
+ROOTS = """
+const { cases } = JSON.parse(require("fs").readFileSync(0, "utf8"));
+const { parsed } = module_models_equations, { ready } = module_models_own;
+process.stdout.write(JSON.stringify(cases.map((text) => {
+  const own = ready(parsed(text)), parameters = own.model.parameters.map((one) => one.value);
+  const [first] = own.search(parameters), { lags } = own.fixed(parameters);
+  const roots = own.leading(parameters, first.rest, lags, 4);
+  return [first.rest, roots.map((z) => [z.re, z.im])];
+})));
+"""
+
+
+def test_roots_of_drawn_models_are_the_librarys(tmp_path: Path) -> None:
+    chance = random.Random(5)
+    cases = []
+    for _ in range(60):
+        n = chance.choice([1, 2, 2, 3, 4])
+        names = ["x", "y", "z", "w"][:n]
+        lines = []
+        for name in names:
+            terms = [
+                f"{chance.uniform(-1.5, 1.5):.3f}*tanh({other}{chance.choice(['', '(t-T)', '(t-0.4)'])})"
+                for other in names
+            ]
+            lines.append(f"{name}' = 0.3 - {chance.uniform(0.2, 2):.3f}*{name} + " + " + ".join(terms))
+        lines[0] += " - 0.1*x(t-T)"
+        cases.append("\n".join([*lines, f"T = {chance.uniform(0.1, 4):.3f} in 0.05..5"]))
+    compared = 0
+    for said, (rest, roots) in zip(cases, call(ROOTS, {"cases": cases}, tmp_path), strict=True):
+        problem = Script(parsed(said)).problem()
+        at = dict(zip(problem.rhs, rest, strict=True))
+        found = numbers_own_model.leading(problem, at, 4)
+        if len(found) < 4 or np.isnan(found).any():
+            continue
+        compared += 1
+        size = abs(found[0]) + 0.1
+        assert roots[0][0] == pytest.approx(found[0].real, abs=1e-9 * size), said
+        assert roots[0][1] == pytest.approx(found[0].imag, abs=1e-9 * size), said
+        np.testing.assert_allclose([re for re, _ in roots], found.real[: len(roots)], atol=1e-7)
+    assert compared > 40
+
+
+def test_the_fluids_chart_is_that_of_its_page() -> None:
+    model = parsed(TEXTS[1])
+    axes = {one.name: (one.low, one.high, one.log) for one in model.parameters if one.name in model.axes}
+    edge = numbers_own_model.crossings(Script(model).problem(), axes)
+    assert len(edge) > 30
+    closed = boundary("proportional", edge.R, capacity=3750.0, base_rtt=0.2, buffer=800.0, flows=60.0, gain=2e-4)
+    np.testing.assert_allclose(edge.N, closed[:, 0], rtol=1e-6)
+
+
+def test_the_code_makes_the_same_problem() -> None:
+    for said in TEXTS:
+        model = parsed(said)
+        names: dict[str, Any] = {}
+        exec(Script(model).lines(), names)  # lines that the explorer wrote itself
+        problem, own = names["problem"], Script(model).problem()
+        chance = random.Random(3)
+        at = {symbol: chance.uniform(0.5, 2) for symbol in {*own.rhs, *Script(model).past.values(), *own.parameters}}
+        assert run(program_of(problem.rhs), at) == pytest.approx(run(program_of(own.rhs), at), rel=1e-13)
+        assert (problem.parameters, problem.start) == (own.parameters, own.start)
+
+
+def test_names_of_python_are_no_hindrance() -> None:
+    lines = Script(parsed("lambda' = -problem*lambda(t-1)\nproblem = 1 in 0..2")).lines()
+    names: dict[str, Any] = {}
+    exec(lines, names)
+    assert isinstance(names["problem"], DDE) and list(names["problem"].rhs) == ["lambda"]
+
+
+def test_texts_that_would_grow_are_refused() -> None:
+    for said in ("x' = (2*a*x)^9^9^9\na = 1 in 0..2", "\n".join(["x' = a*p9", "p0 = sin(x)", "a = 1 in 0..2"] +
+                 [f"p{i + 1} = p{i}*p{i} + sin(p{i})" for i in range(9)])):  # fmt: skip
+        with pytest.raises(InputError):
+            parsed(said)
+    deep = "x' = a*" + "+".join(["x"] * 398) + "\na = 1 in 0..2"
+    assert run(program_of(Script(parsed(deep)).problem().rhs), {"x": 2.0, "a": 3.0}) == [3 * 2 + 397 * 2]
+
+
+def drawn(tab: Page) -> None:
+    tab.wait_for_function("() => document.querySelector('.picture svg') && !document.querySelector('[data-computing]')")
+
+
+def test_a_text_with_an_error_keeps_the_pictures_and_says_what_is_wrong(tab: Page, server: str) -> None:
+    opened(tab, f"{server}/own-model")
+    drawn(tab)
+    area, wrong = tab.locator("#control-model"), tab.locator("#control-model-wrong")
+    before = tab.locator("[data-figure=chart] svg[role=img]").inner_html()
+    area.fill("x' = -k*x(t-1\nk = 1 in 0..3")
+    assert wrong.inner_text() == "line 1, column 14: ) is expected here"
+    assert "The pictures are those of the last text" in tab.locator(".reading").inner_text()
+    assert tab.locator("[data-figure=chart] svg[role=img]").inner_html() == before
+    area.fill("x' = -k*x(t-1)\nk = 1 in 0..3")
+    assert wrong.inner_text() == ""
+    drawn(tab)
+    reading = tab.locator(".reading").inner_text()
+    assert "The point of rest x = 0 is stable: a small disturbance dies out like exp(-0.318 t)" in reading
+    tab.wait_for_url("**model=*")
+    assert "k+=+1+in+0..3" in tab.url
+    tab.reload()
+    drawn(tab)
+    assert area.input_value() == "x' = -k*x(t-1)\nk = 1 in 0..3"
+    tab.get_by_role("button", name="Reset").click()
+    assert area.input_value() == TEXTS[0]
+
+
+def test_sliders_write_into_the_text(tab: Page, files: Path) -> None:
+    opened(tab, (files / "own-model.html").as_uri())
+    drawn(tab)
+    slider = tab.get_by_label("growth rate r", exact=True)
+    slider.focus()
+    tab.keyboard.press("End")
+    assert "r = 3 in 0.1..3" in tab.locator("#control-model").input_value()
+    assert slider.get_attribute("aria-valuetext") == "3"
+    assert "is unstable" in tab.locator(".reading").inner_text()
+    chart = tab.locator("[data-figure=chart] svg[role=img]")
+    box = chart.bounding_box()
+    assert box is not None
+    tab.mouse.click(box["x"] + 0.3 * box["width"], box["y"] + 0.7 * box["height"])
+    assert "r = 3 in" not in tab.locator("#control-model").input_value()
+    assert "is stable" in tab.locator(".reading").inner_text()
+    tab.wait_for_function("() => location.hash.includes('model=')")
+    tab.get_by_label("chart across").select_option("K")
+    assert "chart K, T" in tab.locator("#control-model").input_value()
+
+
+def test_what_has_no_verdict_is_said(tab: Page, server: str) -> None:
+    for said, words in (
+        ("x' = k\nk = 1 in 0.5..2", "No point of rest was found"),
+        ("x' = sin(t) - k*x\nk = 1 in 0.5..2", "The equations depend on t"),
+        ("x' = -abs(x) - k*0\nk = 1 in 0..2\nx(0) = 0", "switches"),
+        ("x' = k*x^2\nk = 1 in 0..2", "The motion is drawn until"),
+        ("x' = k/(x-1)\nk = 1 in 0..2", "a division by zero or an overflow"),
+        ("x' = -x(t-k)\nk = 0 in -1..1\n", "The point of rest x = 0 is stable"),
+    ):
+        opened(tab, f"{server}/own-model?{urlencode({'model': said})}")
+        assert words in tab.locator(".reading").inner_text(), said
+    tab.locator("#control-model").fill("x' = -x(t-k)\nk = -1 in -1..1\n")
+    assert "A delay is below 0" in tab.locator(".reading").inner_text()
+
+
+def test_a_link_with_a_text_that_cannot_be_read_shows_a_fresh_page(tab: Page, server: str) -> None:
+    opened(tab, f"{server}/own-model?{urlencode({'model': 'x = ('})}")
+    assert "The pictures are those of a fresh page" in tab.locator(".reading").inner_text()
+    assert tab.locator("#control-model").input_value() == "x = ("
+    code = pages()["own-model"].figures[0].code
+    assert code is not None and code({"model": "x = ("}).startswith("# line 1")
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (320, "dark")])
+def test_the_page_is_legible(tab: Page, server: str, width: int, scheme: str) -> None:
+    legible(tab, width, scheme, lambda: opened(tab, f"{server}/own-model"))
+
+
+def test_a_text_that_no_address_holds_says_so(tab: Page, server: str) -> None:
+    opened(tab, f"{server}/own-model")
+    area = tab.locator("#control-model")
+    area.fill("x' = -k*x\nk = 1 in 0..2\n#" + "+" * 1900)
+    assert "no link holds it" in tab.locator("#control-model-wrong").inner_text()
+    area.fill("x' = -k*x\nk = 1 in 0..2\n")
+    assert tab.locator("#control-model-wrong").inner_text() == ""

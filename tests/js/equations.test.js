@@ -1,0 +1,117 @@
+// Run by node --test: what a reader types, read and refused; the chart of stability against closed forms.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { parsed, withChart, withValues } from "../../apps/explorer/assets/models/equations.js";
+import { CELLS, axisOf, charted, onEdge, ready, regions } from "../../apps/explorer/assets/models/own.js";
+
+const GROWTH = "x' = r*x*(1 - x(t-T))\nr = 1 in 0.1..3 # growth\nT = 1 in 0.1..3\nx(0) = 0.1";
+const refused = (text) => {
+  try {
+    parsed(text);
+  } catch (error) {
+    return error.message;
+  }
+  return "";
+};
+const valuesOf = (model) => model.parameters.map((one) => one.value);
+const last = (own) => {
+  const values = valuesOf(own.model);
+  let chart = /** @type {any} */ (null);
+  for (const step of charted(own, values, own.search(values)[0].rest)) if (step) chart = step;
+  return chart;
+};
+
+test("a text is read: states, pasts, parameters with their notes, the time", () => {
+  const model = parsed(`${GROWTH}\nt in 0..9`);
+  assert.deepEqual(
+    model.states.map((one) => one.name),
+    ["x"],
+  );
+  assert.deepEqual(model.pasts, [{ state: 0, delay: 0 }]);
+  assert.deepEqual(
+    model.parameters.map(({ name, low, high, log, means }) => [name, low, high, log, means]),
+    [
+      ["r", 0.1, 3, false, "growth"],
+      ["T", 0.1, 3, false, ""],
+    ],
+  );
+  assert.deepEqual([model.end, model.axes], [9, [0, 1]]);
+});
+
+test("what cannot be read is refused with its line and column", () => {
+  assert.equal(refused("x' = -x*(2\nk = 1 in 0..2"), "line 1, column 11: ) is expected here");
+  assert.equal(
+    refused("x' = -a*x\nk = 1 in 0..2"),
+    "line 1, column 7: a has no line; give it one, as in a = 1 in 0..2",
+  );
+  assert.equal(refused("x' = -k*x\nk = 3 in 0..2"), "line 2, column 5: this lies outside its range");
+  assert.equal(refused("x' = x;\nk = 1 in 0..2"), "line 1, column 7: this character means nothing here");
+  assert.equal(refused("x' = 9^9^9^9\nk = 1 in 0..2"), "line 1, column 9: this is no finite number");
+  assert.equal(refused("p = q\nq = p\nx' = k*p\nk = 1 in 0..2"), "line 2, column 5: p is defined by itself");
+  assert.match(refused(`x' = ${"(".repeat(900)}`), /^line 1, column \d+: at most 30 parentheses/);
+  assert.match(refused(`x' = ${Array(500).fill("x").join("+")}\nk = 1 in 0..2`), /more than 400 operations/);
+  assert.match(refused("x".repeat(2001)), /the text has 2001 characters; at most 2000 are read/);
+  assert.match(refused("x' = constructor(x)\nk = 1 in 0..2"), /expected here/);
+  assert.match(refused("x' = __proto__\nk = 1 in 0..2"), /means nothing here/);
+  assert.equal(refused("x' = x\nk = 1 in 0..2"), "k stands in no equation; leave its line out");
+  assert.match(refused("x' = constructor\nk = 1 in 0..2"), /constructor has no line/);
+});
+
+test("sliders write into the text, and nothing else of it moves", () => {
+  assert.equal(withValues(GROWTH, { T: 2.5 }), GROWTH.replace("T = 1 in", "T = 2.5 in"));
+  assert.equal(withChart(GROWTH, "T", "r"), `${GROWTH}\nchart T, r`);
+  assert.equal(withChart(withChart(GROWTH, "T", "r"), "r", "T"), `${GROWTH}\nchart r, T`);
+});
+
+test("Hutchinson: the boundary is rate times delay = pi/2", () => {
+  const own = ready(parsed(GROWTH)),
+    chart = last(own);
+  assert.ok(chart.exact && chart.crossings.size > 60);
+  for (const [edge, s] of chart.crossings) {
+    const [k, l] = edge.split(" ").map(Number),
+      size = CELLS + 1,
+      [i, j] = [Math.floor(k / size), k % size];
+    const r = l === k + 1 ? chart.xs[i] : onEdge(chart.xs[i], chart.xs[i + 1], s, false),
+      T = l === k + 1 ? onEdge(chart.ys[j], chart.ys[j + 1], s, false) : chart.ys[j];
+    assert.ok(Math.abs(r * T - Math.PI / 2) < 1e-9, `${r * T}`);
+  }
+});
+
+test("the stable region is closed, on the left of its boundary", () => {
+  const chart = last(ready(parsed(GROWTH))),
+    [loop] = regions(chart);
+  const area = loop.reduce((sum, [x, y], k) => {
+    const [u, v] = loop[(k + 1) % loop.length];
+    return sum + (x * v - u * y) / 2;
+  }, 0);
+  const cells = CELLS / 2.9; // of a unit
+  const wanted =
+    2.9 * (Math.PI / 2 / 3 - 0.1) + (Math.PI / 2) * Math.log(9 / (Math.PI / 2) / 1) - 0.1 * (3 - Math.PI / 2 / 3);
+  assert.ok(Math.abs(area / cells ** 2 - wanted) < 2e-3, `${area / cells ** 2} against ${wanted}`);
+});
+
+test("Kelly's rate control: gain times delay below pi/2", () => {
+  const text = "x' = k*(1 - x(t-T)*x(t-T)^4)\nk = 0.5 in 0.05..5 log\nT = 0.2 in 0.02..1\nchart T, k";
+  const own = ready(parsed(text)),
+    chart = last(own);
+  for (const [edge, s] of chart.crossings) {
+    const [k, l] = edge.split(" ").map(Number),
+      size = CELLS + 1,
+      [i, j] = [Math.floor(k / size), k % size];
+    const T = l === k + 1 ? chart.xs[i] : onEdge(chart.xs[i], chart.xs[i + 1], s, false),
+      gain = l === k + 1 ? onEdge(chart.ys[j], chart.ys[j + 1], s, true) : chart.ys[j];
+    assert.ok(Math.abs(5 * gain * T - Math.PI / 2) < 1e-9, `${gain * T}`);
+  }
+  assert.ok(axisOf(own.model.parameters[0])[CELLS] === 5);
+});
+
+test("a rest on a switch, without rest, or driven by time: no verdict, and no error", () => {
+  const search = (text) => {
+    const own = ready(parsed(text));
+    return own.search(valuesOf(own.model));
+  };
+  assert.ok(Number.isNaN(search("x' = -k*abs(x)\nk = 1 in 0..2\nx(0) = 0")[0].abscissa));
+  assert.deepEqual(search("x' = k\nk = 1 in 0.5..2"), []);
+  assert.deepEqual(search("x' = sin(t) - k*x\nk = 1 in 0.5..2"), []);
+  assert.deepEqual(search("x' = k/(x - x)\nk = 1 in 0.5..2"), []);
+});
