@@ -148,5 +148,4 @@ PAGE = Page(
         "Roots of delay equations: eigenvalues of the generator on Chebyshev nodes (Breda, Maset and Vermiglio), made "
         "exact by Newton's method on the characteristic determinant.",
     ),
-    menu=True,
 )  # fmt: skip
