@@ -45,8 +45,8 @@ def shows(png: bytes) -> dict[str, Any]:
     """What a card was made of, which it holds as a text."""
     at = png.index(b"tEXtcard\0")
     (size,) = struct.unpack(">I", png[at - 4 : at])
-    made: dict[str, Any] = json.loads(png[at + 9 : at + 4 + size].decode("latin-1"))
-    return made
+    card: dict[str, Any] = json.loads(png[at + 9 : at + 4 + size].decode("latin-1"))
+    return card
 
 
 def _marked(png: bytes, card: dict[str, Any]) -> bytes:

@@ -98,18 +98,18 @@ def record(
             "series": series | {"pieces": pieces}, "packets": [], "linux": {word: [] for word in linux}
         }  # fmt: skip
         for drop in drops:
-            made = chain.setting.scenario(drop, duration=BEGINNING + long, warm_up=BEGINNING, slice=long, seed=1)
-            flows = replicate(made, runs)
+            scenario = chain.setting.scenario(drop, duration=BEGINNING + long, warm_up=BEGINNING, slice=long, seed=1)
+            flows = replicate(scenario, runs)
             law = _lumped(flows.epoch_share.values)
             one["packets"].append(_row(drop, law, chain.at(drop), flows.goodput_packet_rate.mean("flow").values))
             for word in linux:
                 control, switches = LINUX[word]
                 options: dict[str, Any] = {"switches": switches, "controls": (control,), "timeout": 600.0}
-                found = run_linux_many(on_linux(sender, drop), range(1, runs + 1), workers, **options)
-                of_linux = _lumped(np.array([run.epoch_share.values for run in found]))
-                goodput = [RTT * float(run.goodput_packet_rate.mean()) for run in found]
+                results = run_linux_many(on_linux(sender, drop), range(1, runs + 1), workers, **options)
+                of_linux = _lumped(np.array([run.epoch_share.values for run in results]))
+                goodput = [RTT * float(run.goodput_packet_rate.mean()) for run in results]
                 one["linux"][word].append(_row(drop, of_linux, law, goodput))
-                kernel = found[0].attrs["simulator"]
+                kernel = results[0].attrs["simulator"]
         out[sender] = one
     return {"kernel": kernel, "window": WINDOW, "drops": list(drops), "senders": out}
 

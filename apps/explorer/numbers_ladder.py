@@ -33,8 +33,8 @@ def chain(rung: str, drop: Any, sender: str) -> Any:
 def along(rung: str, drops: Any, sender: str) -> tuple[np.ndarray, np.ndarray]:
     """Of a chain at drop probabilities: how often 0, 1, ... packets are sent in a round trip, and the goodput."""
     model = chain(rung, np.asarray(drops, dtype=float), sender)
-    seen = model.observe(stationary(model.chain()))
-    return seen.sent.transpose(..., "packets").values[:, : WINDOW + 1], seen.goodput.values
+    observed = model.observe(stationary(model.chain()))
+    return observed.sent.transpose(..., "packets").values[:, : WINDOW + 1], observed.goodput.values
 
 
 def measured(rung: str, sender: str, linux: str) -> list[dict[str, Any]]:
@@ -78,7 +78,7 @@ def curves(quantity: str, sender: str, linux: str) -> pd.DataFrame:
         table[rung] = law[:, 0] if quantity == "silence" else goodput
     for rung in (PACKETS, ON_LINUX):
         rows = {one["drop"]: one for one in measured(rung, sender, linux)}
-        found = {at: one["sent"][0] if quantity == "silence" else one["goodput"] for at, one in rows.items()}
+        values = {at: one["sent"][0] if quantity == "silence" else one["goodput"] for at, one in rows.items()}
         for column, part in ((rung, 0), (f"{rung}, low", 1), (f"{rung}, high", 2)):
-            table[column] = [found[at][part] if at in found else np.nan for at in drops]
+            table[column] = [values[at][part] if at in values else np.nan for at in drops]
     return table

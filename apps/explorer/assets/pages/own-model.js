@@ -200,10 +200,11 @@ const showChart = (figure, model, verdict, chart, set, text) => {
     : growth.length
       ? growth.reduce((a, b) => (Math.abs(b[0] - across.value) < Math.abs(a[0] - across.value) ? b : a))[1]
       : 0;
-  const yTitle = two ? up.name : "spectral abscissa [1/time]";
+  const yTitle = two ? up.name : "spectral abscissa [1/time]",
+    named = ({ name, means }) => (means ? `${means}: ${name}` : name);
   figure.show({
-    xTitle: across.name,
-    yTitle,
+    xTitle: named(across),
+    yTitle: two ? named(up) : yTitle,
     xRange: [across.low, across.high],
     yRange: two ? [up.low, up.high] : [least - room, most + room],
     xLog: across.log,
