@@ -14,7 +14,6 @@ from playwright.sync_api import Page, expect
 from tcpdynamics.apps.explorer import sub_packet_points
 from tcpdynamics.apps.explorer.ladder_record import DROPS, FILE, LINUX, SENDERS, WINDOW, on_linux, record, recorded
 from tcpdynamics.apps.explorer.numbers_ladder import CHAINS, RUNGS, along, curves, rungs
-from tcpdynamics.apps.explorer.pages import pages
 from tcpdynamics.apps.explorer.pages.p1c_ladder import PAGE
 from tcpdynamics.validation.comparisons import SenderChainLadder
 from tcpdynamics.validation.linux import installed

@@ -40,6 +40,11 @@ def test_links_move_their_figures(name: str) -> None:
     assert not (page.controls and page.read(dict(parse_qsl(address.query)))[1])
 
 
+def test_every_figure_has_a_link_that_moves_it(page: str) -> None:
+    assert set(re.findall(r'id="figure-([\w-]+)"', page)) <= set(MOVES)
+    assert page.count('class="drawn"') == page.count('class="move"') > 3
+
+
 def test_first_screen_counts_what_the_ledger_has(page: str) -> None:
     """The numbers in the bars are the statements' verdicts; each bar leads to its paper's statements."""
     for paper, summary in statements.summaries().items():
