@@ -12,7 +12,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
 
 #: The browser waits as long for a picture [ms]; a busy machine may have to compile the simulator first.
-PATIENCE = 12_000
+PATIENCE = 180_000
 
 
 def get(address: str, host: str = "") -> tuple[int, bytes]:

@@ -191,6 +191,7 @@ def test_on_paper_each_step_has_its_picture(tab: Page, files: Path, slug: str) -
     assert tab.pdf(format="A4").count(b"/Type /Page\n") <= 8
     tab.evaluate("() => dispatchEvent(new Event('afterprint'))")
     assert not tab.locator("img.on-paper").count()
+    tab.emulate_media(media="screen")
 
 
 # ---- what single articles say -------------------------------------------------------------------------------

@@ -397,7 +397,10 @@ export const article = (root, spec) => {
   const printed = printing(made, sections);
   addEventListener("beforeprint", printed.put, { signal });
   addEventListener("afterprint", printed.take, { signal });
+  // the first picture does not wait for what other steps need
+  const others = () => sections.forEach((node) => ahead.observe(node));
+  root.addEventListener("drawn", others, { once: true, signal });
   jump();
-  sections.forEach((node) => ahead.observe(node));
+  if (!scene) others();
   return drawnOnce;
 };
