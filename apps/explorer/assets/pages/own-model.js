@@ -1,3 +1,4 @@
+// @ts-check
 // A model that a reader types: its motion, its point of rest, the roots there and the chart of stability.
 import { MAX_ADDRESS, writtenOf } from "../core/address.js";
 import { controlsOf } from "../core/controls.js";
