@@ -397,9 +397,10 @@ export const article = (root, spec) => {
   const printed = printing(made, sections);
   addEventListener("beforeprint", printed.put, { signal });
   addEventListener("afterprint", printed.take, { signal });
-  // the first picture does not wait for what other steps need
-  const others = () => sections.forEach((node) => ahead.observe(node));
-  root.addEventListener("drawn", others, { once: true, signal });
+  // the first picture does not wait for what other steps need: they begin when it has been painted
+  const others = () => signal.aborted || sections.forEach((node) => ahead.observe(node));
+  const painted = () => requestAnimationFrame(() => setTimeout(others, 100));
+  root.addEventListener("drawn", painted, { once: true, signal });
   jump();
   if (!scene) others();
   return drawnOnce;
