@@ -89,17 +89,21 @@ def rests(problem: Any, point: dict[str, float], places: dict[str, Any], at: lis
             for name, row in zip(point, states, strict=True)}  # fmt: skip
 
 
-def crossings(problem: Any, axes: dict[str, tuple[float, float, bool]]) -> pd.DataFrame:
-    """Places of the boundary of stability on the edges of the chart's grid: one column a parameter."""
+def charted(problem: Any, axes: dict[str, tuple[float, float, bool]]) -> Any:
+    """The chart of stability around the sliders; None without a point of rest."""
     point, places = resting(problem), {name: axis(*ends) for name, ends in axes.items()}
-    values = {name: float(problem.parameters[name]) for name in axes}
     if not point:
-        return pd.DataFrame({name: [] for name in axes})
+        return None
     fixed = {name: value for name, value in problem.parameters.items() if name not in axes}
     grid = problem.changed(parameters=places | fixed)
-    nearest = [int(np.abs(places[name] - values[name]).argmin()) for name in axes]
-    chart = stability_chart(grid, at=rests(grid, point, places, nearest))
-    names = list(axes)
+    nearest = [int(np.abs(places[name] - float(problem.parameters[name])).argmin()) for name in axes]
+    return stability_chart(grid, at=rests(grid, point, places, nearest))
+
+
+def crossings(chart: Any, names: list[str]) -> pd.DataFrame:
+    """Places of the boundary of stability on the edges of the chart's grid: one column a parameter."""
+    if chart is None:
+        return pd.DataFrame({name: [] for name in names})
     table = pd.DataFrame({name: chart[f"boundary_{name}"] for name in names} | {"axis": chart.boundary_axis})
     ways = [table[table.axis == i].sort_values([*names[:i], *names[i + 1 :], name]) for i, name in enumerate(names)]
     return pd.concat(ways, ignore_index=True)[names]
@@ -107,13 +111,17 @@ def crossings(problem: Any, axes: dict[str, tuple[float, float, bool]]) -> pd.Da
 
 def chart(problem: Any, axes: dict[str, tuple[float, float, bool]]) -> pd.DataFrame:
     """The boundary of stability, and the sliders."""
-    mark = verdict(leading(problem, resting(problem)))
-    edge, values = crossings(problem, axes), [float(problem.parameters[name]) for name in axes]
-    if len(values) == 1:
-        edge["spectral abscissa [1/time]"], values = 0.0, [*values, 0.0]
-    rows = pd.DataFrame([values, *edge.to_numpy()], columns=edge.columns)
-    rows.insert(0, "line", [f"the sliders: {mark}".removesuffix(": "), *["boundary of stability"] * len(edge)])
-    return rows
+    spectrum = leading(problem, resting(problem))
+    sliders = pd.DataFrame([{name: float(problem.parameters[name]) for name in axes}])
+    grid, abscissa = charted(problem, axes), "spectral abscissa [1/time]"
+    curve, edge = sliders.iloc[:0], crossings(grid, list(axes))
+    if len(axes) == 1:
+        curve = grid.abscissa.to_dataframe(abscissa).dropna().reset_index() if grid is not None else curve
+        edge[abscissa], sliders[abscissa] = 0.0, spectrum[0].real if len(spectrum) else np.nan
+    lines = {f"the sliders: {verdict(spectrum)}".removesuffix(": "): sliders, "spectral abscissa": curve,
+             "boundary of stability": edge}  # fmt: skip
+    rows = pd.concat([table.assign(line=line) for line, table in lines.items() if len(table)], ignore_index=True)
+    return rows[["line", *sliders.columns]]
 
 
 def period(roots: Any) -> float:
@@ -124,7 +132,7 @@ def period(roots: Any) -> float:
 def facts(problem: Any, axes: dict[str, tuple[float, float, bool]]) -> pd.DataFrame:
     """Where it rests, whether that is stable, and how it swings."""
     point = resting(problem)
-    spectrum, edge = leading(problem, point), crossings(problem, axes)
+    spectrum, edge = leading(problem, point), crossings(charted(problem, axes), list(axes))
     way = {name: np.log if log else np.asarray for name, (_, _, log) in axes.items()}
     share = {name: (way[name](edge[name]) - way[name](float(problem.parameters[name])))
              / (way[name](high) - way[name](low)) for name, (low, high, _) in axes.items()}  # fmt: skip

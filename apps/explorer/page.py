@@ -289,6 +289,8 @@ class Figure:
         Values -> the lines of Python that give the numbers of its CSV, as a `table` with the same columns.
     command : callable, optional
         Values -> the command line that gives the same numbers, or a sentence that begins with "no command".
+    scripted : bool
+        Whether the page's script writes the lines of `code` itself, from disk too.
     """
 
     name: str
@@ -297,6 +299,7 @@ class Figure:
     kind: str = "curves"
     code: Callable[[Values], str] | None = None
     command: Callable[[Values], str] | None = None
+    scripted: bool = False
 
     def text(self, values: Values) -> str:
         """What "Show the code" shows: the lines, and the command or a sentence where there is none."""
@@ -308,7 +311,7 @@ class Figure:
     def spec(self) -> dict[str, Any]:
         """What the script must know of it, as JSON."""
         words = {"name": self.name, "title": self.title, "alt": self.alt, "kind": self.kind}
-        return words | {"coded": self.code is not None}
+        return words | {"coded": "here" if self.scripted else "served" if self.code else ""}
 
 
 @dataclass(frozen=True)
@@ -433,4 +436,5 @@ class Page:
             "printed": [{"name": p.name, "shape": list(p.shape), "lazy": p.lazy} for p in self.printed],
             "notes": list(self.notes),
             "served": list(self.served),
+            "results": self.dataset is not None,
         } | ({"facts": self.facts(whole)} if self.facts else {})

@@ -49,7 +49,7 @@ def code_of(function: Callable[..., Any], arguments: dict[str, Any]) -> str:
     <BLANKLINE>
     <BLANKLINE>
     table = flows(x=[3.0, 1.0])
-    print(table)
+    print(table.to_csv(index=False))
     <BLANKLINE>
     """
     module = inspect.getmodule(function)
@@ -64,7 +64,7 @@ def code_of(function: Callable[..., Any], arguments: dict[str, Any]) -> str:
             imports += [ast.unparse(node)] if node.names else []
         elif names & needed:
             parts.append(text)
-    call = f"table = {function.__name__}({values})\nprint(table)\n"
+    call = f"table = {function.__name__}({values})\nprint(table.to_csv(index=False))\n"
     return "\n\n\n".join(["\n".join(imports), *parts, call])
 
 

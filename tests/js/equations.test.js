@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parsed, withChart, withValues } from "../../apps/explorer/assets/models/equations.js";
 import { CELLS, axisOf, charted, onEdge, ready, regions } from "../../apps/explorer/assets/models/own.js";
+import { programOf } from "../../apps/explorer/assets/models/script.js";
 
 const GROWTH = "x' = r*x*(1 - x(t-T))\nr = 1 in 0.1..3 # growth\nT = 1 in 0.1..3\nx(0) = 0.1";
 const refused = (text) => {
@@ -114,4 +115,44 @@ test("a rest on a switch, without rest, or driven by time: no verdict, and no er
   assert.deepEqual(search("x' = k\nk = 1 in 0.5..2"), []);
   assert.deepEqual(search("x' = sin(t) - k*x\nk = 1 in 0.5..2"), []);
   assert.deepEqual(search("x' = k/(x - x)\nk = 1 in 0.5..2"), []);
+});
+
+test("of several rests the least unstable one on the start's side is found, wherever a state starts", () => {
+  for (const start of [0.01, 0.5, 1.5, 40, 2000]) {
+    const own = ready(
+      parsed(`x' = b*x(t-T)/(1 + x(t-T)^10) - x/10\nb = 0.2 in 0.1..0.4\nT = 6 in 1..30\nx(0) = ${start}`),
+    );
+    const [first] = own.search(valuesOf(own.model));
+    assert.ok(Math.abs(first.rest[0] - 1) < 1e-12, `${start}: ${first.rest}`);
+    assert.ok(Math.abs(first.abscissa - 0.02416) < 1e-5, `${start}: ${first.abscissa}`);
+  }
+});
+
+test("the lines of Python keep the order of operations and give way to names that they need", () => {
+  const facts = { functions: { roots: "import numpy as np" }, reserved: ["np", "lambda", "problem"] };
+  const text =
+    "x' = -(a - (b - x))/(2/x)^-2 - q\nq = p*x(t-lambda)\np = -3*np^2\na = 1 in 0..2\nb = 2 in 1..3\n" +
+    "np = 1e7 in 1e6..1e8 log\nlambda = 1 in 0..2\nx(0) = a/3";
+  const said = programOf(text, "roots", facts, () => [1 / 3]);
+  for (const line of [
+    "import numpy as np",
+    'np_ = sympy.Symbol("np")',
+    'lambda_ = sympy.Symbol("lambda")',
+    "p = (-3)*np_**2",
+    "q = p*x_lambda",
+    '        "x": -(a - (b - x))/(2/x)**(-2) - q,',
+    '        "x_lambda": Delayed("x", lambda_),',
+    '    parameters={"a": 1, "b": 2, "np": 10000000.0, "lambda": 1},',
+    '    start={"x": 0.3333333333333333},',
+    "table = roots(problem)",
+  ])
+    assert.ok(said.split("\n").includes(line), `${line}\n${said}`);
+  assert.equal(
+    programOf("x' = ", "roots", facts, () => [1]),
+    "# line 1, column 6: a number, a name or ( is expected here\n",
+  );
+  assert.equal(
+    programOf("x' = -k*x\nk = 1 in 0..2", "roots", facts, () => [NaN]),
+    "# a start is no finite number\n",
+  );
 });

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import builtins
+import keyword
 from typing import Any
 
-from tcpdynamics.errors import InputError
-
 from .. import numbers_own_model as numbers
-from ..equations import Equations, Script, parsed
-from ..page import Figure, Page, Preset, Text, Values
+from ..page import Figure, Page, Preset, Text
 from ..shown import code_of
 
 HUTCHINSON = """\
@@ -70,36 +68,16 @@ t in 0..50
 """
 
 
-def _axes(model: Equations) -> dict[str, tuple[float, float, bool]]:
-    by_name = {one.name: (one.low, one.high, one.log) for one in model.parameters}
-    return {name: by_name[name] for name in model.axes}
-
-
-def _code(function: Callable[..., Any], more: Callable[[Equations], str] = lambda model: "") -> Callable[[Values], str]:
-    """The lines of a picture: the function, the model as a problem of the library, and the call."""
-
-    def code(values: Values) -> str:
-        try:
-            model = parsed(values["model"])
-            lines = Script(model).lines()
-        except InputError as error:
-            return f"# {error}\n"
-        body = code_of(function, {}).partition("\n\n\ntable = ")[0]
-        needs = "import sympy\n" + "\n".join(line for line in lines.splitlines() if line.startswith("from "))
-        script = lines.partition("\n\n")[2]
-        return f"{needs}\n{body}\n\n\n{script}\n\n\ntable = {function.__name__}(problem{more(model)})\nprint(table)\n"
-
-    return code
-
-
-def _chart(model: Equations) -> str:
-    return f", {_axes(model)!r}"
-
-
-def dataset(values: Values) -> Any:
-    """The motion of the model."""
-    model = parsed(values["model"])
-    return numbers.motion(Script(model).problem(), model.end).to_xarray()
+def _facts(whole: bool) -> dict[str, Any]:
+    """Functions that the page's script prints before a reader's model, and names that the model leaves to them."""
+    functions = {
+        one.__name__: code_of(one, {}) for one in (numbers.chart, numbers.motion, numbers.roots, numbers.facts)
+    }
+    reserved = {*vars(numbers), *dir(builtins), *keyword.kwlist, "sympy", "DDE", "ODE", "Delayed", "problem", "table"}
+    return {
+        "functions": {name: text.partition("\n\n\ntable = ")[0] for name, text in functions.items()},
+        "reserved": sorted(name for name in reserved if name[0] != "_"),
+    }
 
 
 PAGE = Page(
@@ -110,23 +88,23 @@ PAGE = Page(
     figures=(
         Figure(
             "chart", "Where it is stable", "A plane of two parameters: where the point of rest is stable, the "
-            "boundary, and a mark at the sliders; click or drag to move them", "chart", _code(numbers.chart, _chart),
+            "boundary, and a mark at the sliders; click or drag to move them", "chart", scripted=True,
         ),
         Figure(
             "motion", "The motion", "Curves: all states against time, from the start on",
-            code=_code(numbers.motion, lambda model: f", {model.end!r}"),
+            scripted=True,
         ),
         Figure(
             "roots", "Roots at the point of rest", "A plane: the rightmost characteristic roots; right of zero a "
-            "disturbance grows", "plane", _code(numbers.roots),
+            "disturbance grows", "plane", scripted=True,
         ),
         Figure(
             "facts", "Rest and swing", "Numbers: the point of rest, whether it is stable, and the swing", "facts",
-            _code(numbers.facts, _chart),
+            scripted=True,
         ),
     ),
     printed=(),
-    dataset=dataset,
+    facts=_facts,
     presets=(
         Preset("Hutchinson's delayed growth", {}),
         Preset("Fluid TCP with proportional marking", {"model": FLUID}),

@@ -197,17 +197,26 @@ export const bench = (root, spec) => {
       say(error.message);
     }
   };
+  const lacking = [
+    ...(spec.figures.some((f) => f.coded === "served") ? ["The code of each picture"] : []),
+    ...spec.served,
+  ];
+  const results = element(
+    "p",
+    { class: "actions" },
+    element("button", { type: "button", onclick: whole }, "NetCDF of the model's own results"),
+  );
   const below = spec.netcdf
-    ? element(
-        "p",
-        { class: "actions" },
-        element("button", { type: "button", onclick: whole }, "NetCDF of the model's own results"),
-      )
-    : element(
-        "p",
-        { class: "note" },
-        `This page opens from disk, without a server. ${["The code of each picture", ...spec.served].join(", ")}: see the served page (tcpdynamics explore).`,
-      );
+    ? spec.results
+      ? [results]
+      : []
+    : [
+        element(
+          "p",
+          { class: "note" },
+          `This page opens from disk, without a server. ${lacking.length ? `${lacking.join(", ")}: see the served page (tcpdynamics explore).` : ""}`,
+        ),
+      ];
   root.replaceChildren(
     ...headed(spec.title, spec.question, said),
     element(
@@ -221,7 +230,7 @@ export const bench = (root, spec) => {
         first(root, figures, address, signal),
         grid,
         ...(drawing.panels ? drawing.panels(spec, values) : []),
-        below,
+        ...below,
         ...spec.notes.map((note) => element("p", { class: "note" }, ...maths(note))),
       ),
     ),

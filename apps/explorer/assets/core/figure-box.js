@@ -141,10 +141,14 @@ export const figureSection = (spec, f, box, figureOf, values, say, codes) => {
   );
   const below = [table];
   let code = null;
-  if (spec.code && f.coded) {
+  if (f.coded === "here" || (spec.code && f.coded)) {
     const text = element("pre", { tabindex: "0" });
     const fill = async () => {
       if (!details.open) return;
+      if (f.coded === "here") {
+        text.textContent = figureOf().code();
+        return;
+      }
       const address = `${spec.code}${spec.slug}/${f.name}?${writtenOf(spec, values)}`;
       text.dataset.address = address;
       const lines = await get(address)

@@ -1,6 +1,5 @@
 // @ts-check
 // Equations that a reader types, by a grammar of their own; nothing of a text is run.
-// apps/explorer/equations.py reads alike, word for word; a test holds the two against each other.
 
 export const LIMITS = {
   characters: 2000,

@@ -142,6 +142,9 @@ const solved = (matrix, right) => {
 /** Zero, where rounding alone is left of it. */
 const rounded = (state, start) => state.map((x, i) => (Math.abs(x) < 1e-14 * Math.abs(start[i]) ? 0 : x));
 
+/** Where a slope's changes of sign are looked for: decades of the start's size, and places in each. */
+const DECADES = 12,
+  PLACES = 20;
 /** Multiples of the start at which a search for rest begins. */
 const FACTORS = [1, 0.1, 10, 0.01, 100, -1],
   SOME = [0.1, 10, 0.01, 100];
@@ -242,6 +245,21 @@ export const ready = (model) => {
     const first = rest && leading(parameters, rest, lags, 1);
     return first ? first[0].re : NaN;
   };
+  /** Of one state: the place of each change of sign of its slope, far around the start. */
+  const between = (parameters, size) => {
+    load(parameters);
+    const sides = Array.from({ length: DECADES * PLACES + 1 }, (_, i) => size * 10 ** (i / PLACES - DECADES / 2)),
+      places = [...sides.map((one) => -one).reverse(), ...sides],
+      slope = (one) => resting([one]).values[0],
+      slopes = places.map(slope);
+    return places.flatMap((low, i) => {
+      const high = places[i + 1],
+        [a, b] = [slopes[i], slopes[i + 1]];
+      if (!(a < 0 ? b > 0 : a > 0 && b < 0)) return [];
+      const share = crossingOf((s) => slope(low + (high - low) * s), a, b);
+      return Number.isFinite(share) ? [[low + (high - low) * share]] : [];
+    });
+  };
   /** Points of rest that are found around the start, the least unstable first; those on the start's side before. */
   const search = (parameters) => {
     const { lags, start } = fixed(parameters);
@@ -250,6 +268,7 @@ export const ready = (model) => {
       from = [start, ...FACTORS.map((f) => base.map((one) => f * one))];
     if (n > 1)
       for (let i = 0; i < n; i++) for (const f of SOME) from.push(base.map((one, j) => (i === j ? f * one : one)));
+    if (n === 1) from.push(...between(parameters, Math.abs(base[0])));
     const found = /** @type {{ rest: number[], abscissa: number, aside: boolean }[]} */ ([]);
     for (const one of from) {
       const rest = newton(parameters, one, base);

@@ -9,6 +9,7 @@ import { KINDS, page } from "../core/pages.js";
 import { Plane } from "../core/plane.js";
 import { parsed, withChart, withValues, Wrong } from "../models/equations.js";
 import { CELLS, charted, onEdge, ready, regions } from "../models/own.js";
+import { programOf } from "../models/script.js";
 
 const TIMES = 401,
   ROOTS = 6,
@@ -184,30 +185,27 @@ const outlined = (model, chart, across, up) => {
 };
 
 /** Draw the chart as far as it is known. */
-const showChart = (figure, model, verdict, chart, set, text) => {
-  const [across, up] = model.axes.map((i) => model.parameters[i]),
+const showChart = (figure, model, leading, chart, set, text) => {
+  const verdict = verdictOf(leading),
+    [across, up] = model.axes.map((i) => model.parameters[i]),
     two = up !== undefined;
   const mark = { name: `the sliders${verdict ? `: ${verdict}` : ""}`, points: true },
     { shade, edge, spots } = chart ? outlined(model, chart, across, up) : { shade: [], edge: [], spots: [] };
   const column = (rows, i) => rows.map((row) => row[i]);
   const growth =
     chart && !two ? Array.from(chart.xs, (x, i) => [x, chart.height[i]]).filter((row) => row[1] === row[1]) : [];
-  const rates = column(growth, 1),
-    most = Math.max(...rates, 0),
-    least = Math.min(...rates, 0),
-    room = 0.05 * (most - least || 1);
-  const height = two
-    ? up.value
-    : growth.length
-      ? growth.reduce((a, b) => (Math.abs(b[0] - across.value) < Math.abs(a[0] - across.value) ? b : a))[1]
-      : 0;
+  const height = two ? up.value : leading ? leading.re : NaN;
+  const rates = [...column(growth, 1), 0, ...(height === height ? [height] : [])],
+    high = Math.max(...rates),
+    low = Math.min(...rates),
+    room = 0.05 * (high - low || 1);
   const yTitle = two ? up.name : "spectral abscissa [1/time]",
     named = ({ name, means }) => (means ? `${means}: ${name}` : name);
   figure.show({
     xTitle: named(across),
     yTitle: two ? named(up) : yTitle,
     xRange: [across.low, across.high],
-    yRange: two ? [up.low, up.high] : [least - room, most + room],
+    yRange: two ? [up.low, up.high] : [low - room, high + room],
     xLog: across.log,
     yLog: two && up.log,
     lines: two
@@ -219,11 +217,12 @@ const showChart = (figure, model, verdict, chart, set, text) => {
       : [
           { name: "spectral abscissa", x: column(growth, 0), y: column(growth, 1) },
           { name: "boundary of stability", x: [across.low, across.high], y: [0, 0], dash: true, shade: true },
-          { ...mark, x: [across.value], y: [height] },
+          ...(height === height ? [{ ...mark, x: [across.value], y: [height] }] : []),
         ],
     table: [
       ["line", across.name, yTitle],
-      [mark.name, across.value, two ? up.value : 0],
+      [mark.name, across.value, height],
+      ...growth.map(([x, y]) => ["spectral abscissa", x, y]),
       ...spots.map(([x, y]) => ["boundary of stability", x, y]),
     ],
     pick: (x, y) => {
@@ -345,6 +344,8 @@ page("own-model", {
   draws: "twice", // in a hurry while something moves
 
   draw(values, functions, figures, set, spec, moving) {
+    for (const [name, figure] of Object.entries(figures))
+      figure.code = () => programOf(values.model, name, spec.facts, startOf);
     const state = stateOf(figures),
       wrong = document.getElementById("control-model-wrong");
     let text = values.model,
@@ -369,6 +370,9 @@ page("own-model", {
     return draw(state, text, model, figures, set, moving);
   },
 });
+
+/** Where a model starts at its own values. */
+const startOf = (model) => ready(model).fixed(model.parameters.map((one) => one.value)).start;
 
 const draw = (state, text, model, figures, set, moving) => {
   showSliders(state, model, text, set);
@@ -403,7 +407,7 @@ const draw = (state, text, model, figures, set, moving) => {
   state.shape = shape;
   state.show = () => {
     const exact = rest && state.chart && state.chart.exact && state.chart.key === state.key;
-    showChart(figures.chart, model, verdictOf(leading), state.chart, set, text);
+    showChart(figures.chart, model, leading, state.chart, set, text);
     box.toggleAttribute("data-computing", Boolean(rest) && !exact);
     facts(exact ? nearestEdge(own, state.chart, parameters, rest) : null);
   };
