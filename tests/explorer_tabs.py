@@ -70,12 +70,22 @@ def move(page: Page, name: str, value: float) -> None:
     )
 
 
+#: What can be pressed, is seen, and is lower than 24 px.
+LOW = """() => [...document.querySelectorAll("button, select, input:not([type=checkbox], [type=radio])")]
+  .filter((one) => one.checkVisibility({ visibilityProperty: true }) && one.closest("[inert], .skip") === null)
+  .filter((one) => one.getBoundingClientRect().height < 23.5).map((one) => one.outerHTML.slice(0, 150))"""
+
+
 def legible(page: Page, width: int, scheme: Any, fill: Callable[[], None]) -> None:
-    """What `fill` opens is as wide as the window; axe finds nothing serious in it, nor in the reader's own colours."""
+    """What `fill` opens is as wide as the window, its targets are high enough, and axe finds nothing serious in it.
+
+    Nor in the reader's own colours.
+    """
     page.set_viewport_size({"width": width, "height": 800})
     page.emulate_media(color_scheme=scheme)
     fill()
     assert page.evaluate("() => document.documentElement.scrollWidth") <= width
+    assert page.evaluate(LOW) == []
     # Preloaded style sheets serve experimental rules alone, and no page may ask for its own from disk.
     for forced in ("none", "active"):
         page.emulate_media(forced_colors=forced)  # type: ignore[arg-type]

@@ -86,7 +86,8 @@ def page_of(path: str, search: str, end: str = "") -> str:
     """The document at a path; `end` stands below the page."""
     listed, slug = pages(), path.strip("/")
     if slug and slug not in listed:
-        sentence = f'document.getElementById("page").textContent = {plain(missing(slug))};'
+        head = f"Object.assign(document.createElement('h1'), {{textContent: {plain(missing(slug))}}})"
+        sentence = f'document.getElementById("page").replaceChildren({head});'
         return document(places(), listed.values(), sentence, end=end)
     page = listed[slug] if slug else HOME
     spec = spec_of(page, search)
@@ -98,7 +99,7 @@ def page_of(path: str, search: str, end: str = "") -> str:
 
 def missing(slug: str) -> str:
     """What is said where there is no such page."""
-    return f"there is no page {slug[:40]!r}; choose one above"
+    return f"There is no page {slug[:40]!r}; choose one above"
 
 
 @lru_cache(maxsize=256)

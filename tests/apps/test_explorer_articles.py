@@ -118,6 +118,7 @@ def test_a_guess_hides_and_shows(tab: Page, server: str, slug: str) -> None:
     assert re.match(r"You guessed .+; it is .+: (close|.+ off)\.", step.locator(".guess-answer").inner_text())
     seen = tab.evaluate(SEEN, k)
     assert seen["hidden"] == "visible" and seen["answer"] is False
+    assert step.locator(".guess-panel input").is_disabled()  # what was guessed stays
 
 
 @pytest.mark.parametrize("slug", WHOLE)
@@ -131,6 +132,8 @@ def test_back_returns_to_the_step_before(tab: Page, server: str, slug: str) -> N
     tab.go_back()
     tab.wait_for_function(shown, arg=4)
     assert tab.url.endswith("#step=4")
+    tab.evaluate("() => { location.hash = '#step=99'; }")
+    tab.get_by_text(f"This article has no step 99; it has steps 1 to {last}.").wait_for()
     door = tab.locator(".step").nth(last - 1).locator("a.door")
     assert door.get_attribute("href") == f"/{WHOLE[slug].page}"
 

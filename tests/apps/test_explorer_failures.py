@@ -170,7 +170,8 @@ def test_each_page_has_its_title(tab: Page, server: str) -> None:
 
 def test_a_page_that_is_not_there_is_told(server: str) -> None:
     code, body = get(f"{server}/no<such>")
-    assert code == 404 and "there is no page" in body.decode() and "<such>" not in body.decode()
+    assert code == 404 and "<such>" not in body.decode()
+    assert "createElement('h1')" in body.decode() and "There is no page" in body.decode()
     assert get(f"{server}/fairness")[0] == get(f"{server}/")[0] == 200
 
 

@@ -154,12 +154,14 @@ def test_the_sentence_and_the_mark_follow_the_slider(tab: Page, server: str) -> 
     expect(reading).to_contain_text(f"At a drop probability of 17 %, the largest step leads to rung {number}")
     expect(picture.locator(".step.largest")).to_have_attribute("data-step", str(number - 1))
     expect(picture.locator("svg").first).to_contain_text("measured at 15 %")
+    expect(reading).to_contain_text("CUBIC, measured at a drop probability of 15 %.")
     assert picture.locator(".bar").count() == 6 and picture.locator(".step").count() == 5
     over = tab.locator("[data-figure=curves] .u-over")
     box = over.bounding_box()
     assert box is not None
     tab.mouse.click(box["x"] + box["width"] * 0.3 / 0.46, box["y"] + 20)
     expect(reading).to_contain_text("At a drop probability of 30 %")
+    expect(reading).not_to_contain_text("measured at a drop probability")
     tab.locator("#control-drop").press("ArrowRight")
     tab.wait_for_url("**drop=0.3*")
 

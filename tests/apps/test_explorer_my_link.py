@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+import numpy as np
 import pytest
 from explorer_tabs import legible, numbers, opened
 from playwright.sync_api import Page
 
-from tcpdynamics.apps.explorer import my_link_runs
+from tcpdynamics.apps.explorer import link_records, my_link_runs
 from tcpdynamics.apps.explorer.numbers_my_link import W_MAX, by_chain, full_rtt
 from tcpdynamics.apps.explorer.pages import pages
+from tcpdynamics.apps.explorer.pages.p0_my_link import OF_CHAIN
 from tcpdynamics.errors import DomainError
 
 FIELDS = ("users", "rate", "base_rtt", "buffer", "packet_size")
@@ -57,6 +59,20 @@ def test_what_the_chain_does_not_cover_is_not_guessed(tab: Page, server: str, wo
     own = column(tab, "Chain")
     assert said in own.pop("where it holds") and set(own.values()) == {"not covered"}
     assert "by the chain" not in tab.locator(".reading").first.inner_text().lower()
+
+
+def test_how_far_the_chain_is_from_linux_stands_where_nothing_else_does(tab: Page, server: str) -> None:
+    opened(tab, f"{server}/my-link?users=150")
+    points = [p for p in link_records.recorded()["points"] if p["queue"] == "droptail" and p["sender"] in OF_CHAIN]
+    off = []
+    for p in (p for p in points if p.get("silent")):
+        chain = by_chain(np.array([float(p["users"])]), *(p[name] for name in FIELDS[1:]))
+        off.append(round(100 * abs(float(chain["silent"][0]) - p["silent"][0])))
+    said = f"At {len(off)} recorded links its silence is {min(off)} to {max(off)} points from Linux's: run packets."
+    assert said in column(tab, "Chain")["where it holds"]
+    opened(tab, f"{server}/my-link")
+    assert "recorded links" not in column(tab, "Chain")["where it holds"]
+    assert "1,500 bytes" in tab.locator(".reading").first.inner_text()
 
 
 def test_records_are_named_where_they_are_near(tab: Page, server: str) -> None:

@@ -52,7 +52,12 @@ test("what cannot be read is refused with its line and column", () => {
   assert.match(refused(`x' = ${"(".repeat(900)}`), /^line 1, column \d+: at most 30 parentheses/);
   assert.match(refused(`x' = ${Array(500).fill("x").join("+")}\nk = 1 in 0..2`), /more than 400 operations/);
   assert.match(refused("x".repeat(2001)), /the text has 2001 characters; at most 2000 are read/);
-  assert.match(refused("x' = constructor(x)\nk = 1 in 0..2"), /expected here/);
+  assert.match(refused("x' = constructor(x)\nk = 1 in 0..2"), /column 6: constructor is no function; there are exp, /);
+  assert.equal(
+    refused("x' = -k*x(t+1)\nk = 1 in 0..2"),
+    "line 1, column 12: a past is written with a delay, as in x(t - 1)",
+  );
+  assert.equal(refused("x' = -k*x\nk = 1 in 0...2"), "line 2, column 11: a range has two dots, as in 0..2");
   assert.match(refused("x' = __proto__\nk = 1 in 0..2"), /means nothing here/);
   assert.equal(refused("x' = x\nk = 1 in 0..2"), "k stands in no equation; leave its line out");
   assert.match(refused("x' = constructor\nk = 1 in 0..2"), /constructor has no line/);
@@ -149,7 +154,7 @@ test("the lines of Python keep the order of operations and give way to names tha
     assert.ok(said.split("\n").includes(line), `${line}\n${said}`);
   assert.equal(
     programOf("x' = ", "roots", facts, () => [1]),
-    "# line 1, column 6: a number, a name or ( is expected here\n",
+    "# line 1, column 5: a number, a name or ( is expected here\n",
   );
   assert.equal(
     programOf("x' = -k*x\nk = 1 in 0..2", "roots", facts, () => [NaN]),

@@ -113,6 +113,7 @@ const guessing = (guess, number, reveal) => {
         const off = Math.abs(Number(slider.value) - number()),
           away = unit === "%" ? `${(100 * off).toFixed(0)} points` : word(off);
         said.textContent = `You guessed ${word(Number(slider.value))}; it is ${word(number())}: ${off < 0.05 * (high - low) ? "close" : `${away} off`}.`;
+        slider.disabled = button.disabled = true;
         reveal();
       },
     },
@@ -354,6 +355,7 @@ export const article = (root, spec) => {
   const jump = () => {
     const k = named();
     if (!(k >= 0 && k < steps.length)) {
+      if (!Number.isNaN(k)) said.textContent = `This article has no step ${k + 1}; it has steps 1 to ${steps.length}.`;
       place();
       return;
     }

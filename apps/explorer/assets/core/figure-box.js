@@ -87,7 +87,7 @@ const saveMenu = (spec, f, figureOf, values, say, code) => {
     SVG: (figure) => save(file("svg"), credited(svgOf(figure), from()), "image/svg+xml"),
     CSV: (figure) => save(file("csv"), csv(figure.rows()), "text/csv"),
     NetCDF: (figure) => save(file("nc"), netcdf(figure.rows(), f.title), "application/x-netcdf"),
-    ...(values ? links : {}),
+    ...(values ? links : { "Copy a link": () => copied(location.href, say) }),
     ...(code ? { "Show the code": () => shownCode(code) } : {}),
     ...(spec.plotly ? { "Open as a Plotly figure": (figure) => opened(figure) } : {}),
   };

@@ -71,6 +71,8 @@ const tokensOf = (text, line, from) => {
       const at = before + /** @type {any} */ (/^[ \t\r]*/.exec(code.slice(before)))[0].length;
       refuse("this character means nothing here", token("", code[at], at));
     }
+    if (code.startsWith("...", TOKEN.lastIndex - 2))
+      refuse("a range has two dots, as in 0..2", token("", "...", TOKEN.lastIndex - 2));
     const [, number, name, sign] = found,
       word = number ?? name ?? sign;
     tokens.push(token(number ? "number" : name ? "name" : "sign", word, TOKEN.lastIndex - word.length));
@@ -215,8 +217,11 @@ class Reader {
   /** A state's past, x(t - delay); more terms after the delay count as they stand. @param {Token} token */
   past(token) {
     this.expect("(");
-    this.expect("t");
-    this.expect("-");
+    const functions = Object.keys(FUNCTIONS).join(", ");
+    if (!this.is("t")) refuse(`${token.text} is no function; there are ${functions}; a past is x(t - 1)`, token);
+    this.take();
+    if (!this.is("-")) refuse("a past is written with a delay, as in x(t - 1)", this.next);
+    this.take();
     let delay = this.product();
     while (this.is("+") || this.is("-")) {
       const sign = this.take();

@@ -207,8 +207,12 @@ const living = (spec, values, chain, signal) => {
   });
   still.addEventListener("change", () => ((plays = !still.matches), play()), { signal });
   addEventListener("resize", put, { signal });
-  new IntersectionObserver(([entry]) => ((visible = entry.isIntersecting), play())).observe(canvas);
-  signal.addEventListener("abort", () => cancelAnimationFrame(frame));
+  const watch = new IntersectionObserver(([entry]) => ((visible = entry.isIntersecting), play()));
+  watch.observe(canvas);
+  signal.addEventListener("abort", () => {
+    watch.disconnect();
+    cancelAnimationFrame(frame);
+  });
 
   const { rate, base_rtt, buffer, packet_size } = facts.link;
   const key = (kind, words) => element("span", {}, element("i", { class: `light ${kind}` }), words);

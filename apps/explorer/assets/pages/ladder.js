@@ -306,13 +306,14 @@ page("ladder", {
       rivals = rungs.map((one, i) => i).filter((i) => i && i !== largest && reaches(rungs[i], rungs[largest])),
       also = rivals.map((i) => `that to rung ${i + 1} (${far[i].toFixed(2)})`).join(" and "),
       silent = (/** @type {number} */ i) => percent(rungs[i].sent[0][0]),
-      [, least, most] = rungs[5].sent[0];
+      [, least, most] = rungs[5].sent[0],
+      aside = drops[near] === values.drop ? "" : `, measured at a drop probability of ${percent(drops[near])}`;
     const says =
       `At a drop probability of ${percent(values.drop)}, the largest step leads to rung ${largest + 1}: ` +
       `${STEPS[largest][2]}. It costs a distance of ${cost}.` +
       `${also ? ` By the intervals, ${also} may be as large.` : ""} ` +
       `A sender is silent in ${silent(0)} of round trips by the paper's chain, in ${silent(3)} by its own chain, and ` +
-      `in ${silent(5)} (${points(least)} to ${points(most)}) in ${system}.`;
+      `in ${silent(5)} (${points(least)} to ${points(most)}) in ${system}${aside}.`;
     const numbers = { drop: values.drop, nearest: drops[near], largest, distance, low, high };
     rungs.forEach((one, i) => {
       Object.assign(numbers, { [`silent_${i + 1}`]: one.sent[0][0], [`goodput_${i + 1}`]: one.goodput[0] });

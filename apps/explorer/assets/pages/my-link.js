@@ -112,24 +112,39 @@ const simulator = (values) => {
 };
 
 // ---- what each method says, and where it holds -------------------------------------------------------------
+/** [byte] Packets below are those of a study, or of speech. */
+const SMALL = 1000;
 /** [points] Of silence, from which on the chain is no guide: where a comparison with packets calls them different. */
 const FAR = 10;
 
+/** How far the chain's silence is from Linux's [points] at the links that are recorded, in a sentence. */
+const fromLinux = (chain, facts) => {
+  const links = facts.points.filter((p) => facts.of_chain.includes(p.sender) && p.queue === "droptail" && p.silent);
+  const off = links.map((p) => Math.abs(100 * (usersOf(chain, p, facts).solved(p.users).silent - p.silent[0])));
+  const [low, high] = [Math.min(...off), Math.max(...off)].map(Math.round);
+  return ` At ${links.length} recorded links its silence is ${low} to ${high} points from Linux's: run packets.`;
+};
+/** It does not move with the sliders. */
+const kept = { chain: null, far: "" };
+
 /** Where the chain holds, or why it does not; and how far it is from packets, or from Linux. */
-const chainHolds = (values, facts, now, run, linux) => {
+const chainHolds = (values, facts, now, run, linux, chain) => {
   if (!facts.of_chain.includes(values.sender)) return "Not here: its windows are Reno's.";
   if (values.queue !== "droptail") return "Not here: its queue drops what arrives when it is full.";
-  const each = `Packets per round trip for each user: ${brief(Number(now.each.toPrecision(3)))}`;
+  const each = `Packets per round trip and user: ${brief(Number(now.each.toPrecision(3)))}`;
   if (!now.loss) return `Not here. ${each}. Its windows end at ${facts.w_max}.`;
   const top = `${percent(now.top)} of round trips are at its largest window, ${facts.w_max}`;
   if (!now.covered) return `Not here: ${top}. It holds up to ${percent(facts.most_at_top)}.`;
   const other = run ? run.data.silent.mean : linux && linux.silent ? linux.silent[0] : NaN,
     off = Math.round(100 * (now.silent - other)),
     far = Math.abs(off) > FAR;
+  if (kept.chain !== chain) Object.assign(kept, { chain, far: fromLinux(chain, facts) });
   const from =
     Math.abs(off) >= 1
       ? ` Its silence is ${Math.abs(off)} points ${off > 0 ? "above" : "below"} that of ${run ? "packets" : "Linux"}${far ? ": use those instead" : ""}.`
-      : "";
+      : Number.isNaN(other)
+        ? kept.far
+        : "";
   return `${each}. It takes losses for independent, and the buffer for always full.${from}`;
 };
 
@@ -205,7 +220,7 @@ page("my-link", {
       return { key, cells, numbers };
     });
     const holds = [
-      chainHolds(values, facts, now, run, linux),
+      chainHolds(values, facts, now, run, linux, functions.chain),
       [packetsHold(spec, values, run), ...(ids.spec === spec && ids.simulator ? [ids.simulator] : [])],
       linux ? `${facts.kernel}. ${described(linux, values)}` : "No record near this link.",
       stacks.length
@@ -268,7 +283,8 @@ const sentence = (values, rtt, now, covered, run, linux) => {
     who = values.users === 1 ? "the only user" : `each of ${values.users} users`;
   const first =
     `An equal part of the rate is ${brief((1e3 * values.rate) / values.users)} kbit/s. Pipe and buffer hold ${each} ` +
-    `${each === "1" ? "packet" : "packets"} of ${values.packet_size} bytes for ${who}; a round trip takes up to ${ms(1e3 * rtt)}.`;
+    `${each === "1" ? "packet" : "packets"} of ${values.packet_size} bytes for ${who}; a round trip takes up to ${ms(1e3 * rtt)}.` +
+    (values.packet_size < SMALL ? " Most transfers have packets of 1,500 bytes: see the packet size." : "");
   const by = {
     "simulated packets": run && run.data.loss.mean,
     "recorded Linux": linux && linux.loss[0],

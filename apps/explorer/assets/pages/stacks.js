@@ -6,7 +6,7 @@ import { page } from "../core/pages.js";
 const percent = (x, digits = 0) => `${(100 * x).toFixed(digits)} %`;
 /** Blue for more than half, orange for less, as strong as the share is uneven. */
 const tint = (share) =>
-  `rgba(${share > 0.5 ? "31, 119, 180" : "255, 127, 14"}, ${(0.9 * Math.abs(share - 0.5) * 2).toFixed(3)})`;
+  `rgba(${share > 0.5 ? "31, 119, 180" : "255, 127, 14"}, ${(0.58 * Math.abs(share - 0.5) * 2).toFixed(3)})`;
 
 const mount = (root, spec) => {
   const served = Boolean(spec.values),
