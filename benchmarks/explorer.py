@@ -17,6 +17,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import urlencode
 
 import numpy as np
 
@@ -118,11 +119,15 @@ def plain_app(page: Any, name: str) -> Any:
     return app
 
 
+def shares(moves: int) -> Any:
+    """Places to and fro over the middle of a reach."""
+    return 0.1 + 0.8 * ((np.arange(moves) * 37) % 101) / 101
+
+
 def slider_values(control: Any, moves: int) -> tuple[list[float], list[float]]:
     """(positions of the slider, values of the control), to and fro over the middle of its reach."""
-    share = 0.1 + 0.8 * ((np.arange(moves) * 37) % 101) / 101
     low, high = (np.log10([control.low, control.high])) if control.log else (control.low, control.high)
-    at = low + share * (high - low)
+    at = low + shares(moves) * (high - low)
     return at.tolist(), (10**at if control.log else at).tolist()
 
 
@@ -130,33 +135,56 @@ def row(times: list[float]) -> str:
     return f"{statistics.median(times):8.1f} {np.percentile(times, 95):8.1f}"
 
 
-def every_slider(browser: Any, address: str, moves: int) -> None:
+def every_slider(browser: Any, address: str, moves: int, alone: str | None) -> None:
     """A line for each slider of each page."""
-    from tcpdynamics.apps.explorer.page import Control
+    from tcpdynamics.apps.explorer.page import Text
     from tcpdynamics.apps.explorer.pages import pages
 
     heads = f"{'median':>8s} {'95 %':>8s} ms"
     print(f"{'page':24s} {'slider':16s} script {heads}   frame {heads}   long tasks")
     for slug, page in pages().items():
-        if page.article:
+        if page.article or slug != (alone or slug):
             continue
-        for control in page.controls:
-            if not isinstance(control, Control):
-                continue
-            words = {
-                c.name: control.only[0] for c in page.controls if set(control.only) & set(getattr(c, "choices", ()))
-            }
-            tab = browser.new_page(viewport={"width": 1280, "height": 900})
-            tab.set_default_timeout(120_000)
-            tab.goto(f"{address}/{slug}?" + "&".join(f"{name}={word}" for name, word in words.items()))
-            tab.wait_for_function("() => document.querySelector('.picture :is(svg, canvas, table)')")
-            if tab.locator(f"#control-{control.name}").count():
-                at, _ = slider_values(control, moves)
-                tab.evaluate(OURS, [f"control-{control.name}", at[:3]])
-                came = tab.evaluate(ALONE, [f"control-{control.name}", at])
-                cells = f"script {row(came['script'])} ms   frame {row(came['frames'])} ms   {came['long']}"
-                print(f"{slug:24s} {control.name:16s} {cells}", flush=True)
-            tab.close()
+        typed = [c.name for c in page.controls if isinstance(c, Text)]
+        models = (
+            [{typed[0]: one.values.get(typed[0], page.start()[typed[0]])} for one in page.presets] if typed else [{}]
+        )
+        for words in models:
+            for name, only in sliders_of(browser, address, slug, page, words):
+                tab = opened(browser, f"{address}/{slug}?{urlencode(words | only)}")
+                slider = tab.locator(f"#control-{name}")
+                if slider.count():
+                    low, high = (float(slider.get_attribute(end) or 0) for end in ("min", "max"))
+                    at = low + (high - low) * shares(moves)
+                    tab.evaluate(OURS, [f"control-{name}", at[:3].tolist()])
+                    came = tab.evaluate(ALONE, [f"control-{name}", at.tolist()])
+                    cells = f"script {row(came['script'])} ms   frame {row(came['frames'])} ms   {came['long']}"
+                    print(f"{slug:24s} {name:16s} {cells}", flush=True)
+                tab.close()
+
+
+def opened(browser: Any, address: str) -> Any:
+    """A tab with a page whose pictures are there."""
+    tab = browser.new_page(viewport={"width": 1280, "height": 900})
+    tab.set_default_timeout(120_000)
+    tab.goto(address)
+    tab.wait_for_function("() => document.querySelector('.picture :is(svg, canvas, table)')")
+    return tab
+
+
+def sliders_of(browser: Any, address: str, slug: str, page: Any, words: dict[str, str]) -> list[tuple[str, Any]]:
+    """(name, what the address needs beside it) of each slider; those of a model that is typed are the page's own."""
+    from tcpdynamics.apps.explorer.page import Control
+
+    if words:
+        tab = opened(browser, f"{address}/{slug}?{urlencode(words)}")
+        found = tab.locator("#control-model-made input[type=range]").evaluate_all("(all) => all.map((one) => one.id)")
+        tab.close()
+        return [(name.removeprefix("control-"), {}) for name in found]
+    return [
+        (one.name, {c.name: one.only[0] for c in page.controls if set(one.only) & set(getattr(c, "choices", ()))})
+        for one in page.controls if isinstance(one, Control)
+    ]  # fmt: skip
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -170,6 +198,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--moves", type=int, default=120)
     parser.add_argument("--plain-moves", type=int, default=20)
     parser.add_argument("--sliders", action="store_true")
+    parser.add_argument("--page", help="this one alone")
     options = parser.parse_args(argv)
     browser_path = shutil.which("chromium") or shutil.which("google-chrome")
     if browser_path is None:
@@ -178,7 +207,7 @@ def main(argv: list[str] | None = None) -> None:
     with sync_playwright() as playwright, answering(make_app()) as address:
         browser = playwright.chromium.launch(executable_path=browser_path, args=["--no-sandbox"])
         if options.sliders:
-            every_slider(browser, address, options.moves)
+            every_slider(browser, address, options.moves, options.page)
             return
 
         def timed(where: str, ready: str, script: str, name: str, values: list[float]) -> list[float]:

@@ -103,7 +103,7 @@ export class Curves extends Picture {
    * not.
    */
   direct() {
-    return this.box.clientWidth >= NARROW && this.data.series.length > 1 && this.data.series.every((s) => !s.kind);
+    return this.width >= NARROW && this.data.series.length > 1 && this.data.series.every((s) => !s.kind);
   }
 
   make(key, rows) {
@@ -131,7 +131,7 @@ export class Curves extends Picture {
     const range = (name) => (data[name] ? () => this.data[name] : undefined);
     this.plot = new uPlot(
       {
-        width: this.box.clientWidth || 520,
+        width: this.width || 520,
         height: this.height,
         legend: { show: false },
         padding: [10, inPlace ? Math.min(180, 28 + 6.5 * words) : 12, 0, 0],
@@ -171,7 +171,7 @@ export class Curves extends Picture {
     if (!data.xRange) return axis;
     if (bars || data.labels) Object.assign(axis, { incrs: [1, 2, 5, 10, 20, 50, 100] });
     if (!data.labels) return axis;
-    const narrow = (this.box.clientWidth - 80) / data.labels.length < 82; // words below bars would touch
+    const narrow = (this.width - 80) / data.labels.length < 82; // words below bars would touch
     return {
       ...axis,
       space: 10,
@@ -344,6 +344,7 @@ export class Curves extends Picture {
   }
 
   resize() {
+    this.wide = 0;
     if (this.plot) this.redraw();
   }
   redraw() {

@@ -67,7 +67,7 @@ export class Ladder extends Picture {
       exact = states.includes("b(0)");
     const columns = [...new Set(cells.map(([column]) => column))].sort((a, b) => a - b),
       rows = 1 + Math.max(...cells.map(([, row]) => row));
-    const width = Math.max(300, this.box.clientWidth || 520),
+    const width = Math.max(300, this.width || 520),
       height = Math.max(this.height, rows * 42 + FOOT + TOP + 14);
     const wide = (width - LEFT - 4) / columns.length,
       high = (height - TOP - FOOT - 14) / rows;

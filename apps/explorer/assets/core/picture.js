@@ -16,7 +16,14 @@ export class Picture {
     this.table = null;
     this.pointed = null;
     this.height = HEIGHT;
+    this.wide = 0;
+    if (box) new ResizeObserver(() => (this.wide = box.clientWidth)).observe(box);
     this.point = (quantity, value) => {};
+  }
+
+  /** [px] Of its box: kept, since a question in the middle of drawing would lay out the whole page anew. */
+  get width() {
+    return (this.wide ||= this.box.clientWidth);
   }
 
   show(data) {
@@ -51,6 +58,7 @@ export class Picture {
   }
 
   resize() {
+    this.wide = 0;
     if (this.box && this.data) this.show(this.data);
   }
 

@@ -84,7 +84,7 @@ export class Plane extends Picture {
   show(data) {
     this.data = data;
     // letters keep their size
-    const [W, H, left, bottom, top, right] = [this.box.clientWidth < 480 ? 350 : 520, 330, 58, 46, 8, 16];
+    const [W, H, left, bottom, top, right] = [this.width < 480 ? 350 : 520, 330, 58, 46, 8, 16];
     const [xl, xh] = data.xRange,
       [yl, yh] = data.yRange;
     const across = shareOf(xl, xh, data.xLog),

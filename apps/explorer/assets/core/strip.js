@@ -30,7 +30,7 @@ export const KINDS_OF_SEND = {
 export class Strip extends Picture {
   show(data) {
     this.data = data;
-    const width = Math.max(300, this.box.clientWidth || 520),
+    const width = Math.max(300, this.width || 520),
       beside = width >= SIDE_BY_SIDE,
       panels = data.panels.length,
       height = beside ? Math.max(this.height, 220) : Math.max(this.height, 262);

@@ -17,6 +17,8 @@ const UNARY = {
   abs: [Math.abs, (a) => Math.sign(a)],
   neg: [(a) => -a, () => -1],
 };
+/** Operations by number, as `run` has them. */
+const CODES = ["number", "+", "-", "*", "/", "^", "min", "max", ...Object.keys(UNARY)];
 const KINK = 1e-9;
 
 /**
@@ -68,20 +70,43 @@ const tapeOf = (model, outputs) => {
     values = new Float64Array(inputs + steps.length),
     out = new Float64Array(places.length);
   for (const [place, value] of constants) values[place] = value;
+  const codes = Uint8Array.from(steps, ({ kind }) => CODES.indexOf(kind)),
+    firsts = Int32Array.from(steps, ({ a }) => a),
+    seconds = Int32Array.from(steps, ({ b }) => b);
   const run = (x) => {
     values.set(x);
-    for (let i = 0, k = inputs; i < steps.length; i++, k++) {
-      const { kind, a, b, of } = steps[i];
-      if (of) values[k] = of[0](values[a]);
-      else if (kind === "+") values[k] = values[a] + values[b];
-      else if (kind === "-") values[k] = values[a] - values[b];
-      else if (kind === "*") values[k] = values[a] * values[b];
-      else if (kind === "/") values[k] = values[a] / values[b];
-      else if (kind === "^") values[k] = values[a] ** values[b];
-      else if (kind === "min") values[k] = Math.min(values[a], values[b]);
-      else if (kind === "max") values[k] = Math.max(values[a], values[b]);
+    for (let i = 0, k = inputs; i < codes.length; i++, k++) {
+      const u = values[firsts[i]],
+        v = values[seconds[i]];
+      switch (codes[i]) {
+        case 0: // a number stands there from the beginning
+          break;
+        case 1:
+          values[k] = u + v;
+          break;
+        case 2:
+          values[k] = u - v;
+          break;
+        case 3:
+          values[k] = u * v;
+          break;
+        case 4:
+          values[k] = u / v;
+          break;
+        case 5:
+          values[k] = u ** v;
+          break;
+        case 6:
+          values[k] = Math.min(u, v);
+          break;
+        case 7:
+          values[k] = Math.max(u, v);
+          break;
+        default:
+          values[k] = UNARY[CODES[codes[i]]][0](u);
+      }
     }
-    places.forEach((place, i) => (out[i] = values[place]));
+    for (let i = 0; i < out.length; i++) out[i] = values[places[i]];
     return out;
   };
   const wide = n + m,

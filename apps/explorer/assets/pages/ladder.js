@@ -43,7 +43,7 @@ const HEAD = 16,
 export class Rungs extends Picture {
   show(data) {
     this.data = data;
-    const width = Math.max(300, this.box.clientWidth || 480),
+    const width = Math.max(300, this.width || 480),
       rung = HEAD + BAR,
       height = data.rungs.length * rung + (data.rungs.length - 1) * STEP + FOOT,
       letter = width < 400 ? 11 : 12;

@@ -15,7 +15,7 @@ const TIMES = 401,
   ROOTS = 6,
   PIECE = 6; // [ms] of the chart at a time
 // What a step of the motion may be wrong by, and how many there may be.
-const WHILE_MOVING = { rtol: 1e-6, atol: 1e-9, maxSteps: 1500 },
+const WHILE_MOVING = { rtol: 1e-4, atol: 1e-7, maxSteps: 1500 },
   AT_REST = { rtol: 1e-10, atol: 1e-13, maxSteps: 40000 };
 
 /** A plane whose table has the boundary in the order of the chart's edges. */
@@ -233,12 +233,15 @@ const showChart = (figure, model, leading, chart, set, text) => {
   });
 };
 
+/** Later, when nothing is to be painted. */
+const whenIdle = (job) =>
+  globalThis.requestIdleCallback ? requestIdleCallback(job, { timeout: 100 }) : setTimeout(job, 0);
+
 /** Work on charts in pieces, so that nothing waits: a first pass is finished, then the newest chart goes on. */
 const work = (state, figure) => {
   if (state.working) return;
   state.working = true;
-  const { port1, port2 } = new MessageChannel();
-  port1.onmessage = () => {
+  const piece = () => {
     const until = performance.now() + PIECE;
     while (performance.now() < until) {
       if (state.next && (!state.work || state.work.seen)) {
@@ -247,7 +250,6 @@ const work = (state, figure) => {
       }
       if (!state.work || !figure.box.isConnected) {
         state.working = false;
-        port1.close();
         return;
       }
       const { value, done } = state.work.steps.next();
@@ -260,9 +262,9 @@ const work = (state, figure) => {
         break;
       }
     }
-    port2.postMessage(0);
+    whenIdle(piece);
   };
-  port2.postMessage(0);
+  whenIdle(piece);
 };
 
 /** Whether a chart's points of rest are those of the rest at the sliders. */
@@ -278,7 +280,7 @@ const sameRest = (own, chart, parameters, rest) => {
     const far = share(chart.xs, i, across) + share(chart.ys, j, up);
     if (one && far < gap) [best, gap] = [k, far];
   });
-  const start = own.fixed(parameters).start.map((one) => one || 1);
+  const start = ones(own.fixed(parameters).start);
   const there = best < 0 ? null : own.newton(parameters, chart.rests[best], start);
   return Boolean(there) && there.every((x, i) => Math.abs(x - rest[i]) <= 1e-6 * (Math.abs(x) + Math.abs(start[i])));
 };
@@ -331,11 +333,7 @@ const nearestEdge = (own, chart, parameters, rest) => {
   there[own.model.axes[0]] = x;
   if (up) there[own.model.axes[1]] = y;
   const { start, lags } = own.fixed(there);
-  const still = own.newton(
-      there,
-      rest,
-      start.map((one) => one || 1),
-    ),
+  const still = own.newton(there, rest, ones(start)),
     found = still && own.leading(there, still, lags, 1);
   return found ? found[0] : null;
 };
@@ -374,6 +372,9 @@ page("own-model", {
 /** Where a model starts at its own values. */
 const startOf = (model) => ready(model).fixed(model.parameters.map((one) => one.value)).start;
 
+/** A size for each state, of those that start at 0, too. */
+const ones = (start) => start.map((one) => one || 1);
+
 const draw = (state, text, model, figures, set, moving) => {
   showSliders(state, model, text, set);
   state.text = text;
@@ -384,10 +385,12 @@ const draw = (state, text, model, figures, set, moving) => {
     return { says: "A delay is below 0 or no finite number at these values; the pictures are old." };
   if (!fixed.start.every(Number.isFinite))
     return { says: "A start is no finite number at these values; the pictures are old." };
-  const points = own.search(parameters),
-    { rest = null } = points[0] || {},
+  const names = model.states.map(({ name }) => name).join(),
+    next = moving && state.rest && state.names === names ? own.newton(parameters, state.rest, ones(fixed.start)) : null;
+  const rest = next || (own.search(parameters)[0] || { rest: null }).rest,
     all = (rest && own.leading(parameters, rest, fixed.lags, ROOTS)) || [],
     leading = all[0] || null;
+  Object.assign(state, { rest, names });
   const course = motion(own, parameters, fixed, moving);
   figures.motion.show({
     x: course.times,

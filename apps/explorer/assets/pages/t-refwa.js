@@ -27,7 +27,7 @@ class Charts extends Plane {
   show(data) {
     this.data = data;
     const names = Object.keys(data.regions),
-      narrow = this.box.clientWidth < 480;
+      narrow = this.width < 480;
     const [across, W, H] = [4, narrow ? 88 : 132, narrow ? 88 : 132],
       head = 28,
       rows = Math.ceil(names.length / across);
