@@ -104,6 +104,7 @@ const mount = (root, spec) => {
       element("div", { class: "control" }, element("label", { for: "link" }, "link and queue"), link),
     ),
     element("div", { class: "scroll shares", tabindex: "0" }, table),
+    element("p", { class: "note if-narrow" }, "The table scrolls sideways."),
     chosen,
     element(
       "p",
