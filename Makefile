@@ -7,11 +7,12 @@ READY := $(VENV)/.ready
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help report test lint explore bench slow bounds minimum wheel clean
+.PHONY: help report docs test lint explore bench slow bounds minimum wheel clean
 
 help:
 	@echo "make report   solve the models, run the comparisons, write report/index.html: some four minutes on two"
 	@echo "              idle cores, and three or four more the first time, to install and compile"
+	@echo "make docs     the documentation as a site, docs/_build/html/index.html: a minute"
 	@echo "make test     lint, type-check and test"
 	@echo "make explore  the interactive explorer, in a browser"
 	@echo "make bench    the benchmarks, ours beside the peers"
@@ -25,7 +26,7 @@ $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed, found " + sys.version.split()[0] + "; run: make PYTHON=/path/to/python3.11")'
 	@echo "building the environment in $(VENV): a minute or two"
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@$(BIN)/python -m pip install --quiet --editable '.[dev,docs]'
 	@echo "compiling the packet simulator, once, so that the first simulation answers at once: some ten seconds"
 	@$(BIN)/tcpdynamics simulate single_flow > /dev/null 2> $(VENV)/compile.log || cat $(VENV)/compile.log
 	@touch $@
@@ -43,6 +44,10 @@ test: $(READY)
 	$(PYTEST) tests/apps & apps=$$!; \
 	$(PYTEST) tests src/tcpdynamics --ignore=tests/apps $(addprefix --ignore=,$(SOLVED)); code=$$?; \
 	wait $$solved || code=1; wait $$apps || code=1; exit $$code
+
+# A warning is an error: a link that leads nowhere, a page that no list has, a docstring that cannot be read.
+docs: $(READY)
+	$(BIN)/python -m sphinx -b html -j auto -W --keep-going -q docs docs/_build/html
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -195,7 +195,8 @@ def test_constraints_are_names_and_versions_only() -> None:
     assert all(re.fullmatch(r"[A-Za-z0-9_.\-]+==[A-Za-z0-9.+!]+", line) for line in pins)
     names = {line.split("==")[0].lower().replace("_", "-") for line in pins}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    wanted = project["dependencies"] + project["optional-dependencies"]["dev"]
+    extras = project["optional-dependencies"]
+    wanted = project["dependencies"] + extras["dev"] + extras["docs"]
     assert {re.split(r"[<>=~\[]", w)[0].lower() for w in wanted} <= names
 
 

@@ -78,8 +78,7 @@ def two_sample(a: xr.DataArray, b: xr.DataArray, dim: str = "replication", level
     References
     ----------
     .. [1] Welch, The generalization of "Student's" problem when several different population variances are
-    involved,
-       Biometrika 34 (1947); doi:10.1093/biomet/34.1-2.28
+       involved, Biometrika 34 (1947); doi:10.1093/biomet/34.1-2.28
 
     Examples
     --------

@@ -72,7 +72,7 @@ def continuation(
     xarray.Dataset
         Along `step`: the parameter, the states, `abscissa` [1/time] or `radius` [1], `unstable` (number of
         unstable roots, those among the leading ones of a DDE), `stable`. Along `crossing`: `special_kind`, the
-        parameter and the states there (named "special_" and the name), `special_frequency` [1/time, angular] of the
+        parameter and the states there (named `special_` and the name), `special_frequency` [1/time, angular] of the
         roots that cross. The attribute `ended` says why each end is one.
 
     Raises
