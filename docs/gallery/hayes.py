@@ -1,0 +1,21 @@
+"""Where is a delay equation of my own stable? Hayes' x' = -a x(t) - b x(t - 1)."""
+
+import numpy as np
+import sympy
+
+import tcpdynamics
+from tcpdynamics.solvers import DDE, Delayed, stability_chart
+
+x, old, a, b = sympy.symbols("x old a b")
+problem = DDE(
+    rhs={"x": -a * x - b * old},
+    delayed={"old": Delayed("x", 1.0)},
+    parameters={"a": np.linspace(-1.5, 3, 46), "b": np.linspace(-3, 4, 71)},
+    start={"x": 1.0},
+)
+chart = stability_chart(problem, at={"x": 0.0})
+stable = int((chart.verdict == -1).sum())
+print(f"{stable} of {chart.verdict.size} points are stable")
+assert bool(chart.verdict.sel(a=1.0, b=0.5, method="nearest") == -1)
+
+figure = tcpdynamics.plot(chart)
