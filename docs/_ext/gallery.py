@@ -1,4 +1,4 @@
-"""The gallery: each script of `docs/gallery` is run, and its page has its question, its code, its output and its figure."""
+"""The gallery: each script of `docs/gallery` is run; its page has its question, its code, its output and its figure."""
 
 from __future__ import annotations
 
@@ -52,7 +52,8 @@ def write(app: Any) -> None:
     if wrong:
         raise ExtensionError("; ".join(wrong))
     names = "\n".join(f"gallery/{script.stem}" for script in scripts)
-    text = f"# Gallery\n\nEach script runs in seconds, and ends in a number and a figure.\n\n```{{toctree}}\n{names}\n```\n"
+    about = "Each script runs in seconds, and ends in a number and a figure."
+    text = f"# Gallery\n\n{about}\n\n```{{toctree}}\n{names}\n```\n"
     (PAGES.parent / "gallery.md").write_text(text, encoding="utf-8")
 
 
