@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,8 @@ from .sub_packet_runs import LONGEST, PACKETS, REPLICATIONS, SHORTEST, interval,
 if TYPE_CHECKING:
     from tcpdynamics.validation.packet import Scenario
 
+#: Packets of all windows together at most.
+WINDOWS = 2_000_000
 #: Words of the page -> the simulator's settings by their name in `packets_vs_linux.SIMULATED`; none for BBR.
 SENDERS = {
     "linux-reno": "simulator, Linux's rules", "linux-cubic": "simulator, Linux's rules, CUBIC", "linux-bbr": "",
@@ -49,8 +52,11 @@ def scenario(values: Mapping[str, Any]) -> Scenario:
     duration = float(np.clip(PACKETS * 8 * size / rate, SHORTEST, LONGEST)) + WINDOW
     queue = {} if values["queue"] == "droptail" else {"queue": values["queue"]}
     link = CrowdedLink((), int(values["users"]), rate, int(values["buffer"]), (rtt, rtt), size, duration, queue=queue)
+    # as many packets as pipe and buffer hold: no window of the receiver stands in a sender's way
+    pipe = math.ceil(rate * rtt / (8 * size)) + int(values["buffer"])
+    sender = SIMULATED[SENDERS[values["sender"]]] | {"window_limit": max(64, min(pipe + 1, WINDOWS // link.flows))}
     epoch = full_rtt(*(values[k] for k in ("rate", "base_rtt", "buffer", "packet_size")))
-    return replace(link.simulated(SIMULATED[SENDERS[values["sender"]]]), slice=WINDOW, epoch=epoch, record=Record())
+    return replace(link.simulated(sender), slice=WINDOW, epoch=epoch, record=Record())
 
 
 def run(words: dict[str, Any], progress: Progress) -> Parts:

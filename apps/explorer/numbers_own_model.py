@@ -7,13 +7,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import xarray as xr
+from scipy.optimize.elementwise import find_root
 
-from tcpdynamics.solvers import characteristic_roots, equilibria, stability_chart, trajectory
+from tcpdynamics.solvers import characteristic_roots, equilibria, spectral_abscissa, trajectory
 from tcpdynamics.solvers.equations import compile_system
 from tcpdynamics.solvers.stability.equilibria_search import newton
 
 #: What is asked for beside the axes of a chart: its cells in each direction.
 CELLS = 40
+#: Steps from the sliders to a place of the chart, and by which part of itself a rest may miss where two steps lead.
+STEPS, JUMP = 32, 0.25
+#: Of the chart's largest height: what lies on the boundary.
+MARGINAL = 1e-7
+#: Of each parameter of a chart, where its axis begins and ends, and whether it counts in decades.
+Axes = dict[str, tuple[float, float, bool]]
 
 
 def motion(problem: Any, end: float) -> pd.DataFrame:
@@ -62,61 +69,103 @@ def axis(low: float, high: float, log: bool) -> Any:
     return np.geomspace(low, high, CELLS + 1) if log else np.linspace(low, high, CELLS + 1)
 
 
-def rests(problem: Any, point: dict[str, float], places: dict[str, Any], at: list[int]) -> dict[str, Any]:
-    """The point of rest over a grid of parameters: each place goes on from its neighbour's, from `at` on."""
-    system = compile_system(problem.changed(start=point))
-    shape = tuple(len(row) for row in places.values())
-    states: Any = np.full((len(point), *shape), np.nan)
-    states[:, *at] = list(point.values())
-    index, fresh = np.arange(system.size).reshape(shape), np.zeros(shape, bool)
-    fresh[tuple(at)] = True
-    tried = np.zeros(shape, bool)
-    while fresh.any():
-        spots = np.argwhere(fresh)
-        there = tuple(spots.T)
-        width = np.maximum(np.abs(states[:, *there]), 1e-3)
-        states[:, *there] = newton(system, states[:, *there], index[there], width)[0]
-        tried |= fresh
-        fresh = np.zeros(shape, bool)
-        for place in spots[np.isfinite(states[0, *there])]:
-            for way in [*np.eye(len(shape), dtype=int), *-np.eye(len(shape), dtype=int)]:
-                other = tuple(np.clip(place + way, 0, np.array(shape) - 1))
-                if not tried[other] and not fresh[other]:
-                    fresh[other] = True
-                    states[:, *other] = states[:, *place]
-    start = {name: float(problem.start[name]) for name in point}
-    return {name: xr.DataArray(np.nan_to_num(row, nan=start[name]), places, list(places))
-            for name, row in zip(point, states, strict=True)}  # fmt: skip
+def between(low: Any, high: Any, share: Any, log: bool) -> Any:
+    """A place between two values of a parameter."""
+    return low * (high / low) ** share if log else low + (high - low) * share
 
 
-def charted(problem: Any, axes: dict[str, tuple[float, float, bool]]) -> Any:
-    """The chart of stability around the sliders; None without a point of rest."""
-    point, places = resting(problem), {name: axis(*ends) for name, ends in axes.items()}
+def moved(problem: Any, spots: dict[str, Any]) -> Any:
+    """The problem at places of its parameters: one dimension, `place`."""
+    rows = {name: xr.DataArray(row, dims="place") for name, row in spots.items()}
+    return problem.changed(parameters=dict(problem.parameters) | rows)
+
+
+def followed(problem: Any, point: dict[str, float], axes: Axes, ends: dict[str, Any]) -> Any:
+    """(state, place) The point of rest, followed straight from the sliders to places; NaN where it ends.
+
+    Each step begins where the two before it lead. A rest that is found elsewhere is another one.
+    """
+    count = len(next(iter(ends.values())))
+    now: Any = np.repeat(np.array(list(point.values()))[:, None], count, axis=1)
+    before, base = now, np.array([abs(float(problem.start[name])) or 1.0 for name in point])[:, None]
+    for share in np.arange(1, STEPS + 1) / STEPS:
+        spots = {name: between(float(problem.parameters[name]), ends[name], share, axes[name][2]) for name in axes}
+        lead = 2 * now - before
+        after = at_rest(problem, spots, lead, base)
+        after[:, (np.abs(after - lead) > JUMP * (np.abs(now) + 0.1 * base)).any(axis=0)] = np.nan
+        before, now = now, after
+    return now
+
+
+def at_rest(problem: Any, spots: dict[str, Any], lead: Any, base: Any) -> Any:
+    """(state, place) What Newton's method finds from `lead`."""
+    system = compile_system(moved(problem, spots).changed(start=dict.fromkeys(problem.rhs, 1.0)))
+    return newton(system, lead, np.arange(lead.shape[1]), np.maximum(np.abs(lead), 1e-3 * base))[0]
+
+
+def heights(problem: Any, spots: dict[str, Any], states: Any) -> Any:
+    """(place,) The spectral abscissa at rest; NaN without a rest."""
+    there = np.isfinite(states).all(axis=0)
+    out = np.full(len(there), np.nan)
+    if there.any():
+        rows = {name: xr.DataArray(row[there], dims="place") for name, row in zip(problem.rhs, states, strict=True)}
+        grid = moved(problem, {name: row[there] for name, row in spots.items()})
+        out[there] = spectral_abscissa(grid, rows).values
+    return out
+
+
+def charted(problem: Any, axes: Axes) -> tuple[dict[str, Any], Any, Any]:
+    """The places of the chart's grid, the point of rest there (state, place) and the spectral abscissa (place,)."""
+    point, lines = resting(problem), [axis(*ends) for ends in axes.values()]
+    ends = dict(zip(axes, (grid.ravel() for grid in np.meshgrid(*lines, indexing="ij")), strict=True))
     if not point:
-        return None
-    fixed = {name: value for name, value in problem.parameters.items() if name not in axes}
-    grid = problem.changed(parameters=places | fixed)
-    nearest = [int(np.abs(places[name] - float(problem.parameters[name])).argmin()) for name in axes]
-    return stability_chart(grid, at=rests(grid, point, places, nearest))
+        return ends, np.empty((0, 0)), np.full(len(next(iter(ends.values()))), np.nan)
+    states = followed(problem, point, axes, ends)
+    height = heights(problem, ends, states)
+    height[np.abs(height) <= MARGINAL * np.nanmax(np.abs(height), initial=0.0)] = 0.0
+    return ends, states, height
 
 
-def crossings(chart: Any, names: list[str]) -> pd.DataFrame:
+def crossings(problem: Any, axes: Axes) -> pd.DataFrame:
     """Places of the boundary of stability on the edges of the chart's grid: one column a parameter."""
-    if chart is None:
-        return pd.DataFrame({name: [] for name in names})
-    table = pd.DataFrame({name: chart[f"boundary_{name}"] for name in names} | {"axis": chart.boundary_axis})
-    ways = [table[table.axis == i].sort_values([*names[:i], *names[i + 1 :], name]) for i, name in enumerate(names)]
-    return pd.concat(ways, ignore_index=True)[names]
+    ends, states, height = charted(problem, axes)
+    shape = (CELLS + 1,) * len(axes)
+    number, sign = np.arange(len(height)).reshape(shape), 1 if (height < 0).any() else -1
+    base = np.array([abs(float(start)) or 1.0 for start in problem.start.values()])[:, None]
+    tables = [pd.DataFrame({name: [] for name in axes})]
+    for way in range(len(axes)):
+        edges = np.moveaxis(number, way, -1)
+        low, high = edges[..., :-1].ravel(), edges[..., 1:].ravel()
+        a, b = sign * height[low], sign * height[high]
+        cut = ((a < 0) & (b >= 0)) | ((a >= 0) & (b < 0))
+        low, high = low[cut], high[cut]
+
+        def there(share: Any, low: Any, high: Any) -> dict[str, Any]:
+            return {name: between(ends[name][low], ends[name][high], share, axes[name][2]) for name in axes}
+
+        def growth(share: Any, low: Any, high: Any) -> Any:
+            lead = (1 - share) * states[:, low] + share * states[:, high]
+            spots = there(share, low, high)
+            return heights(problem, spots, at_rest(problem, spots, lead, base))
+
+        if len(low):
+            share = np.where(height[low] == 0, 0.0, 1.0)  # a place on the boundary is where it crosses
+            inner = (height[low] != 0) & (height[high] != 0)
+            if inner.any():
+                ends_of = (np.zeros(inner.sum()), np.ones(inner.sum()))
+                share[inner] = find_root(growth, ends_of, args=(low[inner], high[inner])).x
+            tables.append(pd.DataFrame(there(share, low, high)).dropna())
+    return pd.concat(tables, ignore_index=True)
 
 
-def chart(problem: Any, axes: dict[str, tuple[float, float, bool]]) -> pd.DataFrame:
+def chart(problem: Any, axes: Axes) -> pd.DataFrame:
     """The boundary of stability, and the sliders."""
-    spectrum = leading(problem, resting(problem))
+    spectrum, abscissa = leading(problem, resting(problem)), "spectral abscissa [1/time]"
     sliders = pd.DataFrame([{name: float(problem.parameters[name]) for name in axes}])
-    grid, abscissa = charted(problem, axes), "spectral abscissa [1/time]"
-    curve, edge = sliders.iloc[:0], crossings(grid, list(axes))
+    curve, edge = sliders.iloc[:0], crossings(problem, axes)
     if len(axes) == 1:
-        curve = grid.abscissa.to_dataframe(abscissa).dropna().reset_index() if grid is not None else curve
+        ends, _, height = charted(problem, axes)
+        curve = pd.DataFrame(ends | {abscissa: height}).dropna()
         edge[abscissa], sliders[abscissa] = 0.0, spectrum[0].real if len(spectrum) else np.nan
     lines = {f"the sliders: {verdict(spectrum)}".removesuffix(": "): sliders, "spectral abscissa": curve,
              "boundary of stability": edge}  # fmt: skip
@@ -129,20 +178,20 @@ def period(roots: Any) -> float:
     return float(2 * np.pi / abs(roots[0].imag)) if len(roots) and roots[0].imag else np.nan
 
 
-def facts(problem: Any, axes: dict[str, tuple[float, float, bool]]) -> pd.DataFrame:
+def facts(problem: Any, axes: Axes) -> pd.DataFrame:
     """Where it rests, whether that is stable, and how it swings."""
     point = resting(problem)
-    spectrum, edge = leading(problem, point), crossings(charted(problem, axes), list(axes))
+    spectrum, edge = leading(problem, point), crossings(problem, axes)
     way = {name: np.log if log else np.asarray for name, (_, _, log) in axes.items()}
     share = {name: (way[name](edge[name]) - way[name](float(problem.parameters[name])))
              / (way[name](high) - way[name](low)) for name, (low, high, _) in axes.items()}  # fmt: skip
     there: Any = []
     if len(edge):
         nearest = edge.iloc[int(np.argmin(sum(one**2 for one in share.values())))]
-        name, moved = next(iter(axes)), problem.changed(parameters=dict(problem.parameters) | nearest.to_dict())
-        place = {name: [nearest[name]]}
-        grid = moved.changed(parameters=dict(moved.parameters) | place)
-        there = leading(moved, {k: float(v[0]) for k, v in rests(grid, point, place, [0]).items()}, 1)
+        states = followed(problem, point, axes, {name: np.array([nearest[name]]) for name in axes})[:, 0]
+        if np.isfinite(states).all():
+            nearby = problem.changed(parameters=dict(problem.parameters) | nearest.to_dict())
+            there = leading(nearby, dict(zip(problem.rhs, states.tolist(), strict=True)), 1)
     rows = {
         "small deviations": {"stable": "die out", "unstable": "grow", "on the boundary": "stay"}.get(
             verdict(spectrum), "no verdict"

@@ -52,6 +52,8 @@ AS_NETCDF = """async (i) => {
 #: Its start is nearer to the rest at 0 than to the one at 1, which is less unstable; and a chart of one parameter.
 MACKEY_GLASS = {"model": "x' = b*x(t-T)/(1 + x(t-T)^n) - g*x\nb = 0.2 in 0.12..0.4\nT = 6 in 1..30\n"
                 "g = 0.1 in 0.05..0.2\nn = 10 in 2..12\nx(0) = 0.5\nt in 0..200"}  # fmt: skip
+#: Places of its grid lie on the boundary.
+HAYES = {"model": "x' = a*x + b*x(t-1)\na = -1 in -3..3\nb = -0.5 in -3..3"}
 WRIGHT = {"model": "x' = -k*x(t - 1)*(1 + x)\nk = 1.2 in 0.1..3\nx(0) = 0.2"}
 #: Settings of each page, beside the start values.
 DRAWN: dict[str, tuple[dict[str, Any], ...]] = {
@@ -110,7 +112,7 @@ DRAWN: dict[str, tuple[dict[str, Any], ...]] = {
     ),
     "mtcp": ({"routes": 3.0, "ack_loss": 0.31, "alpha": 0.7}, {"loss": 0.1, "window_limit": 5.0, "asymmetry": -0.07}),
     "my-link": ({"users": 300.0, "rate": 2.5, "base_rtt": 61.0, "buffer": 40.0}, {"sender": "linux-bbr"}),
-    "own-model": (*(dict(one.values) for one in pages()["own-model"].presets[1:]), MACKEY_GLASS, WRIGHT),
+    "own-model": (*(dict(one.values) for one in pages()["own-model"].presets[1:]), MACKEY_GLASS, WRIGHT, HAYES),
     "fairness": ({"flows": 3.0, "x1": 5.28, "x2": 6.21, "x3": 3.25}, {"flows": 8.0, "x2": 0.07, "x7": 9.31}),
 }
 POINTS = [(slug, words) for slug, drawn in DRAWN.items() for words in ({}, *drawn)]

@@ -112,6 +112,17 @@ def test_a_job_is_checked_and_gives_what_the_simulator_gives() -> None:
         my_link_runs.read({"sender": "linux-bbr"})
 
 
+def test_no_receiver_limits_a_sender_on_a_fast_link() -> None:
+    start = pages()["my-link"].start()
+    fast = {"rate": 100.0, "base_rtt": 100.0, "buffer": 500.0, "users": 1.0, "packet_size": 1500.0}
+    crowded = fast | {"base_rtt": 1000.0, "buffer": 2000.0, "users": 1000.0, "packet_size": 100.0}
+    for words in (fast, crowded):
+        values = start | words
+        (flows,) = my_link_runs.scenario(values).flows
+        pipe = 1e3 * values["rate"] * values["base_rtt"] / (8 * values["packet_size"]) + values["buffer"]
+        assert flows.window_limit >= pipe or flows.window_limit * values["users"] >= 10 * pipe
+
+
 @pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (320, "dark"), (1280, "dark")])
 def test_the_table_is_legible(tab: Page, server: str, width: int, scheme: str) -> None:
     legible(tab, width, scheme, lambda: opened(tab, f"{server}/my-link?users=110"))

@@ -120,9 +120,9 @@ PAGE = Page(
         "Operators: + - * / ^ and parentheses. Functions: exp, log, sqrt, sin, cos, tanh, abs, min and max. At most 4 "
         "states, 4 delays, 6 parameters, 400 operations. Delays are made of parameters and numbers.",
         "The point of rest is found by Newton's method from the start and around it; of several, the least unstable "
-        "one on the start's side of zero. The chart follows it from the sliders on. Shaded: all roots of the linear "
-        "equation there have a negative real part. A region smaller than a cell of the chart, a fortieth of each "
-        "axis, is not seen.",
+        "one on the start's side of zero. At each place of the chart it is followed straight from the sliders. Where "
+        "it ends the chart is white, without a line. Shaded: all roots of the linear equation there have a negative "
+        "real part. A region smaller than a cell of the chart, a fortieth of each axis, is not seen.",
         "Roots of delay equations: eigenvalues of the generator on Chebyshev nodes (Breda, Maset and Vermiglio), made "
         "exact by Newton's method on the characteristic determinant.",
     ),

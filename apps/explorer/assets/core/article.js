@@ -103,7 +103,8 @@ const guessing = (guess, number, reveal) => {
     text.textContent = word(Number(slider.value));
     slider.setAttribute("aria-valuetext", text.textContent);
   };
-  slider.addEventListener("input", put);
+  let guessed = false;
+  slider.addEventListener("input", () => ((guessed = true), put()));
   put();
   const button = element(
     "button",
@@ -112,7 +113,9 @@ const guessing = (guess, number, reveal) => {
       onclick: () => {
         const off = Math.abs(Number(slider.value) - number()),
           away = unit === "%" ? `${(100 * off).toFixed(0)} points` : word(off);
-        said.textContent = `You guessed ${word(Number(slider.value))}; it is ${word(number())}: ${off < 0.05 * (high - low) ? "close" : `${away} off`}.`;
+        if (!guessed) said.textContent = `It is ${word(number())}.`;
+        else
+          said.textContent = `You guessed ${word(Number(slider.value))}; it is ${word(number())}: ${off < 0.05 * (high - low) ? "close" : `${away} off`}.`;
         slider.disabled = button.disabled = true;
         reveal();
       },

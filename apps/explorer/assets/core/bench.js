@@ -237,6 +237,7 @@ export const bench = (root, spec) => {
   );
   showControls();
   scene.draw();
+  if (complaints.length) address(); // a copied link is a good one
   signal.addEventListener("abort", () => clearTimeout(timer));
   return values;
 };

@@ -20,6 +20,10 @@ const UNARY = {
 /** Operations by number, as `run` has them. */
 const CODES = ["number", "+", "-", "*", "/", "^", "min", "max", ...Object.keys(UNARY)];
 const KINK = 1e-9;
+/** How near to a double rest rounding lets Newton's method come. */
+const DOUBLE = 1e-6;
+/** Of the chart's largest height: what lies on the boundary. */
+const MARGINAL = 1e-7;
 
 /**
  * A tape of a model's expressions. Inputs: t, states, pasts, parameters. `run(x)` gives the outputs; `slopes(x)` also
@@ -218,6 +222,7 @@ export const ready = (model) => {
         return all;
       });
     if (!values.every(Number.isFinite)) return null;
+    if (values.every((one) => one === 0)) return { step: values, jacobian, length: 0 }; // at rest, however singular
     const step = solved(jacobian, Array.from(values));
     return step && { step, jacobian, length: measured(step, state, start) };
   };
@@ -241,10 +246,10 @@ export const ready = (model) => {
         const again = next && solved(now.jacobian, Array.from(resting(tried).values));
         if (again && measured(again, state, start) <= (1 - factor / 4) * now.length) break;
       }
-      if (!next || factor <= 1e-3) return now.length < 1e-9 ? rounded(state, start) : null;
+      if (!next || factor <= 1e-3) return now.length < DOUBLE ? rounded(state, start) : null;
       [state, now] = [tried, next];
     }
-    return now && now.length < 1e-9 ? rounded(state, start) : null;
+    return now && now.length < DOUBLE ? rounded(state, start) : null;
   };
   /** The matrices at rest, and how long ago they look. */
   const linear = (parameters, rest, lags) => {
@@ -312,18 +317,15 @@ export const ready = (model) => {
 /** Cells of the chart in each direction, and how far apart the places of its passes are. */
 export const CELLS = 40,
   PASSES = [4, 2, 1];
+/** Steps from the sliders to a place of the chart, and by which part of itself a rest may miss where two steps lead. */
+const STEPS = 32,
+  JUMP = 0.25;
 
 /** The places of a parameter's axis. */
 export const axisOf = ({ low, high, log }) =>
   Float64Array.from({ length: CELLS + 1 }, (_, i) =>
     i === CELLS ? high : log ? low * (high / low) ** (i / CELLS) : low + ((high - low) * i) / CELLS,
   );
-const nearestOf = (axis, x, step) => {
-  let best = 0;
-  for (let i = 0; i <= CELLS; i += step) if (Math.abs(axis[i] - x) < Math.abs(axis[best] - x)) best = i;
-  return best;
-};
-
 /** Zero of f between 0 and 1, where it has fa and fb. */
 const crossingOf = (f, fa, fb) => {
   let [a, b] = [0, 1],
@@ -345,8 +347,35 @@ const crossingOf = (f, fa, fb) => {
 };
 
 /**
+ * The rest at a place of the chart: followed straight from the sliders, each step from where the two before it lead;
+ * null where it ends.
+ * @param {ReturnType<typeof ready>} own
+ * @param {number[]} values of all parameters
+ * @param {number[]} rest at the values
+ * @param {number} x @param {number} y of the chart's parameters
+ */
+export const followed = (own, values, rest, x, y) => {
+  const { parameters, axes } = own.model,
+    [across, up] = axes;
+  let before = rest,
+    now = rest;
+  for (let k = 1; k <= STEPS; k++) {
+    const there = [...values];
+    there[across] = onEdge(values[across], x, k / STEPS, parameters[across].log);
+    if (up !== undefined) there[up] = onEdge(values[up], y, k / STEPS, parameters[up].log);
+    const base = own.fixed(there).start.map((one) => one || 1),
+      lead = now.map((one, i) => 2 * one - before[i]),
+      next = own.newton(there, lead, base),
+      room = now.map((one, i) => JUMP * (Math.abs(one) + 0.1 * Math.abs(base[i])));
+    if (!next || next.some((one, i) => Math.abs(one - lead[i]) > room[i])) return null;
+    [before, now] = [now, next];
+  }
+  return now;
+};
+
+/**
  * The chart of two parameters (or of one: its row), pass by pass; yields after each piece of work, with the pass that
- * is done. It goes on from the rest at the sliders, each place from its neighbour's.
+ * is done. Each place has the rest that is followed straight from the sliders.
  * @param {ReturnType<typeof ready>} own
  * @param {number[]} values of all parameters
  * @param {number[]} rest at the values
@@ -365,31 +394,12 @@ export function* charted(own, values, rest) {
     if (up !== undefined) out[up] = y;
     return out;
   };
-  /** The rest at other parameters; where it moves far, by way of the parameters between. */
-  const follow = (before, rest, parameters, base, splits) => {
-    const next = own.newton(parameters, rest, base),
-      far = (one, i) => Math.abs(one - rest[i]) > 0.5 * Math.abs(rest[i]) + 0.05 * Math.abs(base[i]);
-    if ((next && !next.some(far)) || !splits) return next;
-    const middle = parameters.map((one, i) => (one + before[i]) / 2),
-      half = follow(before, rest, middle, base, splits - 1);
-    return half ? follow(middle, half, parameters, base, splits - 1) : next;
-  };
-  const from = (parameters, near) => {
-    const { start } = own.fixed(parameters),
-      base = start.map((one) => one || 1);
-    const next = near && follow(near.parameters, near.rest, parameters, base, 4);
-    return next || (own.search(parameters)[0] || { rest: null }).rest;
-  };
-  const visit = (i, j, other) => {
-    const k = i * size + j,
-      near =
-        other < 0
-          ? { parameters: values, rest }
-          : rests[other] && { parameters: at(xs[Math.floor(other / size)], ys[other % size]), rest: rests[other] };
+  const visit = (i, j) => {
+    const k = i * size + j;
     if (done[k]) return;
     done[k] = 1;
     const parameters = at(xs[i], ys[j]);
-    rests[k] = from(parameters, near);
+    rests[k] = followed(own, values, rest, xs[i], ys[j]);
     height[k] = own.abscissa(parameters, rests[k], own.fixed(parameters).lags);
   };
   const chart = {
@@ -401,35 +411,19 @@ export function* charted(own, values, rest) {
     crossings: /** @type {Map<string, number>} */ (new Map()),
     exact: false,
   };
-  let before = 0;
   for (const step of PASSES) {
-    if (!before) {
-      const i0 = nearestOf(xs, values[across], step),
-        j0 = size > 1 ? nearestOf(ys, values[up], step) : 0;
-      visit(i0, j0, -1);
-      for (const sign of [-1, 1])
-        for (let i = i0 + sign * step; i >= 0 && i <= CELLS; i += sign * step) {
-          visit(i, j0, (i - sign * step) * size + j0);
-          yield null;
-        }
-      for (const sign of [-1, 1])
-        for (let j = j0 + sign * step; j >= 0 && j < size; j += sign * step)
-          for (let i = 0; i <= CELLS; i += step) {
-            visit(i, j, i * size + j - sign * step);
-            yield null;
-          }
-    } else {
-      const near = (i) => Math.round(i / before) * before;
-      for (let i = 0; i <= CELLS; i += step)
-        for (let j = 0; j < size; j += step) {
-          visit(i, j, near(i) * size + near(j));
-          yield null;
-        }
-    }
-    before = step;
+    for (let i = 0; i <= CELLS; i += step)
+      for (let j = 0; j < size; j += step) {
+        visit(i, j);
+        yield null;
+      }
     chart.step = step;
     yield chart;
   }
+  const marginal = MARGINAL * height.reduce((most, one) => (Math.abs(one) > most ? Math.abs(one) : most), 0);
+  height.forEach((one, k) => Math.abs(one) <= marginal && (height[k] = 0));
+  // without a stable place, the boundary is that of the unstable ones
+  const sign = height.some((one) => one < 0) ? 1 : -1;
   for (let i = 0; i <= CELLS; i++)
     for (let j = 0; j < size; j++)
       for (const [di, dj] of [
@@ -439,21 +433,21 @@ export function* charted(own, values, rest) {
         if (i + di > CELLS || j + dj >= size) continue;
         const [k, l] = [i * size + j, (i + di) * size + j + dj],
           [a, b] = [height[k], height[l]];
-        if (!(a < 0 ? b >= 0 : a >= 0 && b < 0)) continue;
+        if (!(sign * a < 0 ? sign * b >= 0 : sign * a >= 0 && sign * b < 0)) continue;
         const place = (s) =>
           at(
             onEdge(xs[i], xs[i + di], s, own.model.parameters[across].log),
             dj ? onEdge(ys[j], ys[j + 1], s, own.model.parameters[up].log) : ys[j],
           );
+        const ends = [rests[k], rests[l]];
         const growth = (s) => {
-          const parameters = place(s);
-          return own.abscissa(
-            parameters,
-            from(parameters, { parameters: place(s < 0.5 ? 0 : 1), rest: rests[s < 0.5 ? k : l] }),
-            own.fixed(parameters).lags,
-          );
+          const parameters = place(s),
+            { start, lags } = own.fixed(parameters),
+            lead = start.map((_, m) => (1 - s) * ends[0][m] + s * ends[1][m]),
+            base = start.map((one) => one || 1);
+          return own.abscissa(parameters, own.newton(parameters, lead, base), lags);
         };
-        chart.crossings.set(`${k} ${l}`, crossingOf(growth, a, b));
+        chart.crossings.set(`${k} ${l}`, a === 0 ? 0 : b === 0 ? 1 : crossingOf(growth, a, b));
         yield null;
       }
   chart.exact = true;

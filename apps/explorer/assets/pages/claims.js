@@ -307,7 +307,7 @@ const mount = (root, spec, signal) => {
                 element(
                   "ul",
                   {},
-                  ...facts.ours[name].map((one) => element("li", {}, `We had wrong: ${one.said} ${one.true}`)),
+                  ...facts.ours[name].map((one) => element("li", {}, `We were wrong: ${one.said} ${one.true}`)),
                 ),
               ]
             : []),

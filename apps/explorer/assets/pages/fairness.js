@@ -69,7 +69,7 @@ page("fairness", {
         {
           name: "Jain's index",
           values: [Math.max(least, alone), jain, jainMost],
-          means: "at least 4r/(1 + r)² and 1/n; at most exp(entropy)/n",
+          means: "at least 4r/(1 + r)² and 1/n; at most n^entropy/n",
         },
         {
           name: "1 - Gini",

@@ -8,7 +8,7 @@ import { between, brief, shown } from "../core/numbers.js";
 import { KINDS, page } from "../core/pages.js";
 import { Plane } from "../core/plane.js";
 import { parsed, withChart, withValues, Wrong } from "../models/equations.js";
-import { CELLS, charted, onEdge, ready, regions } from "../models/own.js";
+import { CELLS, charted, followed, onEdge, ready, regions } from "../models/own.js";
 import { programOf } from "../models/script.js";
 
 const TIMES = 401,
@@ -285,7 +285,7 @@ const sameRest = (own, chart, parameters, rest) => {
   return Boolean(there) && there.every((x, i) => Math.abs(x - rest[i]) <= 1e-6 * (Math.abs(x) + Math.abs(start[i])));
 };
 
-const factsOf = (model, { rest, leading, edge }) => {
+const factsOf = (model, { rest, leading, edge, computing }) => {
   const verdict = verdictOf(leading),
     none = model.driven ? "the equations depend on t" : "no point of rest was found";
   return [
@@ -315,7 +315,7 @@ const factsOf = (model, { rest, leading, edge }) => {
       name: "period on the boundary",
       value: period(edge),
       unit: timed(period(edge)),
-      means: "at the place of the chart's boundary that is nearest to the sliders",
+      means: computing ? "computing …" : "where a grid line of the chart crosses its boundary nearest to the sliders",
     },
   ];
 };
@@ -332,9 +332,8 @@ const nearestEdge = (own, chart, parameters, rest) => {
     there = [...parameters];
   there[own.model.axes[0]] = x;
   if (up) there[own.model.axes[1]] = y;
-  const { start, lags } = own.fixed(there);
-  const still = own.newton(there, rest, ones(start)),
-    found = still && own.leading(there, still, lags, 1);
+  const still = followed(own, parameters, rest, x, y),
+    found = still && own.leading(there, still, own.fixed(there).lags, 1);
   return found ? found[0] : null;
 };
 
@@ -402,7 +401,8 @@ const draw = (state, text, model, figures, set, moving) => {
     })),
   });
   showRoots(figures.roots, all);
-  const facts = (edge) => figures.facts.show({ rows: factsOf(model, { rest, leading, edge }) });
+  const facts = (edge, computing = false) =>
+    figures.facts.show({ rows: factsOf(model, { rest, leading, edge, computing }) });
   const { box } = figures.chart,
     ranges = model.axes.map((i) => model.parameters[i]).map(({ name, low, high, log }) => [name, low, high, log]);
   const shape = JSON.stringify(ranges);
@@ -412,7 +412,7 @@ const draw = (state, text, model, figures, set, moving) => {
     const exact = rest && state.chart && state.chart.exact && state.chart.key === state.key;
     showChart(figures.chart, model, leading, state.chart, set, text);
     box.toggleAttribute("data-computing", Boolean(rest) && !exact);
-    facts(exact ? nearestEdge(own, state.chart, parameters, rest) : null);
+    facts(exact ? nearestEdge(own, state.chart, parameters, rest) : null, Boolean(rest) && !exact);
   };
   const said = sentence(model, rest, leading, !rest || own.linear(parameters, rest, fixed.lags)) + ended(course);
   if (!box) {

@@ -328,7 +328,7 @@ const askExact = async (spec, values) => {
 
 // ---- what was measured, on the chains' axes ------------------------------------------------------------------
 /** Draw the recorded points; numbers of the load whose loss is nearest. */
-const beside = (figures, chosen, here, { at, valid, W, loss }) => {
+const beside = (figures, chosen, apart, here, { at, valid, W, loss }) => {
   const own = chosen.flatMap(({ rows }) => rows.map((row) => row.loss[0])),
     losses = Float64Array.from(new Set([...SHORT, ...own])).sort();
   const draw = (figure, place, of, more) => {
@@ -352,7 +352,8 @@ const beside = (figures, chosen, here, { at, valid, W, loss }) => {
   });
   const far = (row) => Math.abs(row.loss[0] - here),
     [{ name, rows }] = chosen,
-    row = rows.reduce((best, one) => (far(one) < far(best) ? one : best)),
+    nearest = (all) => all.reduce((best, one) => (far(one) < far(best) ? one : best)),
+    row = nearest(rows),
     p = row.loss[0];
   const law = (kind) => (valid(kind, p) ? Array.from(at(kind, p).subarray(0, W + 1)) : new Array(W + 1).fill(null));
   const part = (k) => Array.from({ length: W + 1 }, (_, n) => (row.sent[n] ? row.sent[n][k] : null));
@@ -372,7 +373,7 @@ const beside = (figures, chosen, here, { at, valid, W, loss }) => {
     measured_silent: row.sent[0][0],
     measured_low: row.sent[0][1],
     measured_high: row.sent[0][2],
-    again: row.again ? row.again[0] : NaN,
+    again: nearest(apart).again[0],
     again_low: row.again ? row.again[1] : NaN,
     again_high: row.again ? row.again[2] : NaN,
     first_timeout: row.timeout ? row.timeout[0] : NaN,
@@ -560,7 +561,12 @@ page("sub-packet", {
     });
 
     const chosen = spec.facts.points[values.points],
-      nearest = beside(figures, chosen, here, { at, valid, W, loss });
+      nearest = beside(figures, chosen, spec.facts.points["rtts-5-percent-apart"][0].rows, here, {
+        at,
+        valid,
+        W,
+        loss,
+      });
 
     const chain = functions[values.chain],
       n = chain.states.length,
