@@ -316,7 +316,7 @@ def test_a_link_with_a_text_that_cannot_be_read_shows_a_fresh_page(tab: Page, se
     assert "The pictures are those of a fresh page" in tab.locator(".reading").inner_text()
     assert tab.locator("#control-model").input_value() == "x = ("
     tab.locator("[data-figure=roots] details.code > summary").click()
-    assert tab.locator("[data-figure=roots] details.code pre").inner_text().startswith("# line 1, column 6")
+    tab.locator("[data-figure=roots] details.code pre").get_by_text("# line 1, column 6").wait_for()
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (320, "dark")])
