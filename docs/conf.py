@@ -27,4 +27,3 @@ autosummary_generate = True
 autodoc_typehints = "none"  # docstrings have them, with shapes and units
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
-nitpicky = False

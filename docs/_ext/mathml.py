@@ -18,7 +18,7 @@ def inline(self: Any, node: nodes.math) -> None:
 
 
 def block(self: Any, node: nodes.math_block) -> None:
-    """A formula on lines of its own."""
+    """A display formula."""
     style = "text-align: center; overflow-x: auto; padding: 0.5rem 0"
     self.body.append(f'<div style="{style}">{convert(node.astext(), display="block")}</div>')
     raise nodes.SkipNode

@@ -1,4 +1,4 @@
-"""Pages that are written from the code: models with equations and parameters, public names, ready scenarios."""
+"""Pages that are written from the code: models with equations and parameters, public names."""
 
 from __future__ import annotations
 

@@ -20,8 +20,6 @@ const UNARY = {
 /** Operations by number, as `run` has them. */
 const CODES = ["number", "+", "-", "*", "/", "^", "min", "max", ...Object.keys(UNARY)];
 const KINK = 1e-9;
-/** How near to a double rest rounding lets Newton's method come. */
-const DOUBLE = 1e-6;
 /** Of the chart's largest height: what lies on the boundary. */
 const MARGINAL = 1e-7;
 
@@ -246,10 +244,10 @@ export const ready = (model) => {
         const again = next && solved(now.jacobian, Array.from(resting(tried).values));
         if (again && measured(again, state, start) <= (1 - factor / 4) * now.length) break;
       }
-      if (!next || factor <= 1e-3) return now.length < DOUBLE ? rounded(state, start) : null;
+      if (!next || factor <= 1e-3) return now.length < 1e-9 ? rounded(state, start) : null;
       [state, now] = [tried, next];
     }
-    return now && now.length < DOUBLE ? rounded(state, start) : null;
+    return now && now.length < 1e-9 ? rounded(state, start) : null;
   };
   /** The matrices at rest, and how long ago they look. */
   const linear = (parameters, rest, lags) => {

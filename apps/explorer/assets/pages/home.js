@@ -11,7 +11,7 @@ import { stage } from "../core/stage.js";
 import { started, uniform } from "../models/flow.js";
 import { percent, usersOf } from "../models/link.js";
 
-/** How far a record may be from the users that are asked for. */
+/** How far a record may be from the number of users, as a fraction of it. */
 const NEAR = 0.25;
 const DOTS = 100,
   SIDE = 10;
