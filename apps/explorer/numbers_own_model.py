@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import xarray as xr
-from scipy.optimize.elementwise import find_root
 
 from tcpdynamics.solvers import characteristic_roots, equilibria, spectral_abscissa, trajectory
 from tcpdynamics.solvers.equations import compile_system
@@ -15,8 +14,13 @@ from tcpdynamics.solvers.stability.equilibria_search import newton
 
 #: What is asked for beside the axes of a chart: its cells in each direction.
 CELLS = 40
-#: Steps from the sliders to a place of the chart, and by which part of itself a rest may miss where two steps lead.
-STEPS, JUMP = 32, 0.25
+#: From the sliders (0) to a place of the chart (1): the first step, the longest, shortest and last, and one for slopes.
+FIRST, LONGEST, LEAST, END, NEAR = 1 / 64, (1 / 16, 1 / 27, 1 / 39), 1 / 4096, 1 / 64, 1e-5
+#: A rest that is found off where the steps before lead, by more than these parts of the step and of its size, is
+#: another one.
+JUMP, SLACK = 0.02, 2e-4
+#: Halvings of an edge of the chart before its last part is taken as straight, and how far its ends' slopes reach.
+HALVINGS, SLOPE = 14, 1e-3
 #: Of the chart's largest height: what lies on the boundary.
 MARGINAL = 1e-7
 #: Of each parameter of a chart, where its axis begins and ends, and whether it counts in decades.
@@ -40,11 +44,12 @@ def resting(problem: Any) -> dict[str, float]:
 
 
 def leading(problem: Any, point: dict[str, float], count: int = 6) -> Any:
-    """The rightmost roots at a point of rest."""
-    spectrum = (
-        characteristic_roots(problem, at=point, count=count).characteristic_root.values if point else np.array([])
-    )
-    return spectrum[~np.isnan(spectrum)]
+    """The rightmost roots at a point of rest, as many of them as are certain."""
+    for number in range(count, 0, -1) if point else []:
+        spectrum = characteristic_roots(problem, at=point, count=number).characteristic_root.values
+        if not np.isnan(spectrum).any():
+            return spectrum
+    return np.array([])
 
 
 def roots(problem: Any) -> pd.DataFrame:
@@ -80,20 +85,47 @@ def moved(problem: Any, spots: dict[str, Any]) -> Any:
     return problem.changed(parameters=dict(problem.parameters) | rows)
 
 
-def followed(problem: Any, point: dict[str, float], axes: Axes, ends: dict[str, Any]) -> Any:
-    """(state, place) The point of rest, followed straight from the sliders to places; NaN where it ends.
+def sizes(problem: Any) -> Any:
+    """(state, 1) A size for each state, of those that start at 0, too."""
+    return np.array([abs(float(start)) or 1.0 for start in problem.start.values()])[:, None]
 
-    Each step begins where the two before it lead. A rest that is found elsewhere is another one.
-    """
-    count = len(next(iter(ends.values())))
+
+def followed(problem: Any, point: dict[str, float], axes: Axes, ends: dict[str, Any]) -> Any:
+    """(state, place) The point of rest, followed straight from the sliders to places; NaN where it ends."""
+    states = np.full((len(point), len(next(iter(ends.values())))), np.nan)
+    for longest in LONGEST:  # other steps, where one fell on a place where two points of rest meet
+        missing = np.flatnonzero(np.isnan(states).any(axis=0))
+        if len(missing):
+            states[:, missing] = walked(problem, point, axes, {name: row[missing] for name, row in ends.items()}, longest)
+    return states
+
+
+def walked(problem: Any, point: dict[str, float], axes: Axes, ends: dict[str, Any], longest: float) -> Any:
+    """(state, place) The same, each step from where the three points before it lead."""
+    base, count = sizes(problem), len(next(iter(ends.values())))
+
+    def at(s: Any, places: Any) -> dict[str, Any]:
+        return {name: between(float(problem.parameters[name]), ends[name][places], s, axes[name][2]) for name in axes}
+
     now: Any = np.repeat(np.array(list(point.values()))[:, None], count, axis=1)
-    before, base = now, np.array([abs(float(problem.start[name])) or 1.0 for name in point])[:, None]
-    for share in np.arange(1, STEPS + 1) / STEPS:
-        spots = {name: between(float(problem.parameters[name]), ends[name], share, axes[name][2]) for name in axes}
-        lead = 2 * now - before
-        after = at_rest(problem, spots, lead, base)
-        after[:, (np.abs(after - lead) > JUMP * (np.abs(now) + 0.1 * base)).any(axis=0)] = np.nan
-        before, now = now, after
+    near = at_rest(problem, at(NEAR, np.arange(count)), now, base)
+    slope, bend = np.nan_to_num((near - now) / NEAR), np.zeros_like(now)
+    s, size, last, places = np.zeros(count), np.full(count, FIRST), np.zeros(count), np.arange(count)
+    while len(places):
+        goal, before, old = np.where(s[places] < 1 - END, 1 - END, 1.0), now[:, places], slope[:, places]
+        step = np.minimum(size[places], goal - s[places])
+        lead = before + step * (old + (step + last[places]) * bend[:, places])
+        after = at_rest(problem, at(s[places] + step, places), lead, base)
+        room = JUMP * np.abs(lead - before) + SLACK * (np.abs(before) + 0.1 * base)
+        good = (np.abs(after - lead) <= room).all(axis=0)
+        there = places[good]
+        now[:, there], slope[:, there] = after[:, good], ((after - before) / step)[:, good]
+        bend[:, there] = (slope[:, there] - old[:, good]) / (step + last[places])[good]
+        s[there], last[there], size[there] = (s[places] + step)[good], step[good], np.minimum(2 * step[good], longest)
+        size[places[~good]] = step[~good] / 2
+        ended = places[~good][step[~good] <= LEAST]
+        now[:, ended], s[ended] = np.nan, 1.0
+        places = places[s[places] < 1]
     return now
 
 
@@ -123,7 +155,34 @@ def charted(problem: Any, axes: Axes) -> tuple[dict[str, Any], Any, Any]:
     states = followed(problem, point, axes, ends)
     height = heights(problem, ends, states)
     height[np.abs(height) <= MARGINAL * np.nanmax(np.abs(height), initial=0.0)] = 0.0
+    # zero beside a place without a rest: two of them meet and end there, and nothing crosses
+    none = np.pad(np.isnan(height).reshape((CELLS + 1,) * len(axes)), 1)
+    beside: Any = np.any([np.roll(none, by, way) for by in (-1, 1) for way in range(len(axes))], axis=0)
+    height[(height == 0) & beside[(slice(1, -1),) * len(axes)].ravel()] = np.nan
     return ends, states, height
+
+
+def crossed(state_at: Any, growth_at: Any, one: Any, other: Any, low: Any, high: Any) -> Any:
+    """(edge,) Where on edges a growth crosses zero: `low` at their beginning, `high` at their end, of opposite signs.
+
+    The rests between are looked for where a cubic of the edge leads, so that another that crosses this one there is not
+    taken for it.
+    """
+    chord = other - one
+    near = state_at(np.full(len(low), SLOPE), one), state_at(np.full(len(low), 1 - SLOPE), other)
+    rise, fall = (near[0] - one) / SLOPE - chord, (other - near[1]) / SLOPE - chord
+    rise, fall = (np.where(np.isnan(x).any(axis=0), 0.0, x) for x in (rise, fall))
+    a, b, off_a, off_b = np.zeros(len(low)), np.ones(len(low)), 0 * one, 0 * one  # how far the rests are off the cubic
+    for _ in range(HALVINGS):
+        s = (a + b) / 2
+        straight = one + s * chord + s * (1 - s) * ((1 - s) * rise - s * fall)
+        state = state_at(s, straight + (off_a + off_b) / 2)
+        growth = growth_at(s, state)
+        off = np.where(np.isnan(state).any(axis=0), off_b, state - straight)
+        first = (growth < 0) == (low < 0)
+        a, low, off_a = np.where(first, s, a), np.where(first, growth, low), np.where(first, off, off_a)
+        b, high, off_b = np.where(first, b, s), np.where(first, high, growth), np.where(first, off_b, off)
+    return np.where(np.isfinite(low - high), a + (b - a) * low / (low - high), (a + b) / 2)
 
 
 def crossings(problem: Any, axes: Axes) -> pd.DataFrame:
@@ -131,7 +190,6 @@ def crossings(problem: Any, axes: Axes) -> pd.DataFrame:
     ends, states, height = charted(problem, axes)
     shape = (CELLS + 1,) * len(axes)
     number, sign = np.arange(len(height)).reshape(shape), 1 if (height < 0).any() else -1
-    base = np.array([abs(float(start)) or 1.0 for start in problem.start.values()])[:, None]
     tables = [pd.DataFrame({name: [] for name in axes})]
     for way in range(len(axes)):
         edges = np.moveaxis(number, way, -1)
@@ -139,22 +197,20 @@ def crossings(problem: Any, axes: Axes) -> pd.DataFrame:
         a, b = sign * height[low], sign * height[high]
         cut = ((a < 0) & (b >= 0)) | ((a >= 0) & (b < 0))
         low, high = low[cut], high[cut]
+        share = np.where(height[low] == 0, 0.0, 1.0)  # a place on the boundary is where it crosses
+        inner = np.flatnonzero((height[low] != 0) & (height[high] != 0))
+        a, b = low[inner], high[inner]
 
-        def there(share: Any, low: Any, high: Any) -> dict[str, Any]:
-            return {name: between(ends[name][low], ends[name][high], share, axes[name][2]) for name in axes}
+        def place(s: Any, a: Any, b: Any) -> dict[str, Any]:
+            return {name: between(ends[name][a], ends[name][b], s, axes[name][2]) for name in axes}
 
-        def growth(share: Any, low: Any, high: Any) -> Any:
-            lead = (1 - share) * states[:, low] + share * states[:, high]
-            spots = there(share, low, high)
-            return heights(problem, spots, at_rest(problem, spots, lead, base))
-
-        if len(low):
-            share = np.where(height[low] == 0, 0.0, 1.0)  # a place on the boundary is where it crosses
-            inner = (height[low] != 0) & (height[high] != 0)
-            if inner.any():
-                ends_of = (np.zeros(inner.sum()), np.ones(inner.sum()))
-                share[inner] = find_root(growth, ends_of, args=(low[inner], high[inner])).x
-            tables.append(pd.DataFrame(there(share, low, high)).dropna())
+        if len(inner):
+            share[inner] = crossed(
+                lambda s, lead, a=a, b=b: at_rest(problem, place(s, a, b), lead, sizes(problem)),
+                lambda s, state, a=a, b=b: heights(problem, place(s, a, b), state),
+                states[:, a], states[:, b], height[a], height[b],
+            )  # fmt: skip
+        tables.append(pd.DataFrame(place(share, low, high)).dropna())
     return pd.concat(tables, ignore_index=True)
 
 

@@ -18,6 +18,7 @@ import pytest
 import xarray as xr
 from explorer_tabs import keep, numbers, opened, table_of
 from playwright.sync_api import Page
+from textbook_models import MODELS
 
 from tcpdynamics.apps.explorer import shown
 from tcpdynamics.apps.explorer.lotka_volterra_motion import BOUNDED
@@ -49,12 +50,6 @@ AS_NETCDF = """async (i) => {
   return Array.from(new Uint8Array(await kept.arrayBuffer()));
 }"""  # noqa: E501
 
-#: Its start is nearer to the rest at 0 than to the one at 1, which is less unstable; and a chart of one parameter.
-MACKEY_GLASS = {"model": "x' = b*x(t-T)/(1 + x(t-T)^n) - g*x\nb = 0.2 in 0.12..0.4\nT = 6 in 1..30\n"
-                "g = 0.1 in 0.05..0.2\nn = 10 in 2..12\nx(0) = 0.5\nt in 0..200"}  # fmt: skip
-#: Places of its grid lie on the boundary.
-HAYES = {"model": "x' = a*x + b*x(t-1)\na = -1 in -3..3\nb = -0.5 in -3..3"}
-WRIGHT = {"model": "x' = -k*x(t - 1)*(1 + x)\nk = 1.2 in 0.1..3\nx(0) = 0.2"}
 #: Settings of each page, beside the start values.
 DRAWN: dict[str, tuple[dict[str, Any], ...]] = {
     "sub-packet": (
@@ -112,7 +107,7 @@ DRAWN: dict[str, tuple[dict[str, Any], ...]] = {
     ),
     "mtcp": ({"routes": 3.0, "ack_loss": 0.31, "alpha": 0.7}, {"loss": 0.1, "window_limit": 5.0, "asymmetry": -0.07}),
     "my-link": ({"users": 300.0, "rate": 2.5, "base_rtt": 61.0, "buffer": 40.0}, {"sender": "linux-bbr"}),
-    "own-model": (*(dict(one.values) for one in pages()["own-model"].presets[1:]), MACKEY_GLASS, WRIGHT, HAYES),
+    "own-model": ({"model": MODELS["an epidemic: two rests meet where it ends"]},),
     "fairness": ({"flows": 3.0, "x1": 5.28, "x2": 6.21, "x3": 3.25}, {"flows": 8.0, "x2": 0.07, "x7": 9.31}),
 }
 POINTS = [(slug, words) for slug, drawn in DRAWN.items() for words in ({}, *drawn)]
@@ -177,6 +172,15 @@ def check(tab: Page, server: str, slug: str, words: dict[str, Any], folder: Path
             check_netcdf(bytes(tab.evaluate(AS_NETCDF, i)), shown, folder / f"{figure.name}.nc")
 
 
+OWN_MODELS = [*(dict(one.values) for one in pages()["own-model"].presets[1:]), *({"model": m} for m in MODELS.values())]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", OWN_MODELS, ids=lambda words: words["model"].partition("\n")[0][:40])
+def test_the_code_of_each_own_model_gives_its_numbers(tab: Page, server: str, words: dict[str, Any]) -> None:
+    check(tab, server, "own-model", words)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("slug", DRAWN)
 def test_the_code_gives_the_numbers_at_twenty_drawn_states(tab: Page, server: str, slug: str) -> None:
@@ -188,7 +192,7 @@ def test_the_code_gives_the_numbers_at_twenty_drawn_states(tab: Page, server: st
                 words[c.name] = chance.choice(c.choices)
                 continue
             if isinstance(c, Text):
-                said = chance.choice([one.values.get(c.name, c.start) for one in pages()[slug].presets])
+                said = chance.choice([str(one["model"]) for one in OWN_MODELS])
                 words[c.name] = re.sub(r"= (\S+) in ([^. ]+(?:\.\d+)?)\.\.(\S+)( log)?", partial(moved, chance), said)
                 continue
             x = math.exp(chance.uniform(math.log(c.low), math.log(c.high))) if c.log else chance.uniform(c.low, c.high)

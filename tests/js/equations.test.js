@@ -111,6 +111,34 @@ test("Kelly's rate control: gain times delay below pi/2", () => {
   assert.ok(axisOf(own.model.parameters[0])[CELLS] === 5);
 });
 
+test("where two rests meet: every edge that their line crosses has its place, and no other", () => {
+  const models = [
+    ["I' = b*I*(1-I) - g*I\nb = 2 in 0.1..4\ng = 1 in 0.1..3\nI(0) = 0.1", (b, g) => b - g],
+    ["x' = r*x*(1-x) - h*x\nr = 1 in 0.1..2\nh = 0.5 in 0..2\nx(0) = 0.5", (r, h) => r - h],
+    [
+      "S' = 0.05*(1-S) - b*S*I\nI' = b*S*I - (g+0.05)*I\nb = 2 in 0.3..4\ng = 0.7 in 0.1..2\nS(0) = 0.9\nI(0) = 0.05",
+      (b, g) => b - g - 0.05,
+    ],
+  ];
+  for (const [text, beyond] of /** @type {[string, (x: number, y: number) => number][]} */ (models)) {
+    const chart = last(ready(parsed(text))),
+      size = CELLS + 1,
+      at = (k, l, s) => [
+        onEdge(chart.xs[Math.floor(k / size)], chart.xs[Math.floor(l / size)], s, false),
+        onEdge(chart.ys[k % size], chart.ys[l % size], s, false),
+      ];
+    for (let k = 0; k < size * size; k++) {
+      const there = beyond(chart.xs[Math.floor(k / size)], chart.ys[k % size]);
+      if (Math.abs(there) > 1e-9) assert.equal(Math.sign(chart.height[k]), -Math.sign(there), `${text} ${k}`);
+      for (const l of [k + size, ...((k + 1) % size ? [k + 1] : [])])
+        if (l < size * size && beyond(...at(k, l, 0)) * beyond(...at(k, l, 1)) < -1e-9) {
+          const s = /** @type {number} */ (chart.crossings.get(`${k} ${l}`));
+          assert.ok(Math.abs(beyond(...at(k, l, s))) < 1e-9, `${text}: ${at(k, l, s)}`);
+        }
+    }
+  }
+});
+
 test("a rest on a switch, without rest, or driven by time: no verdict, and no error", () => {
   const search = (text) => {
     const own = ready(parsed(text));

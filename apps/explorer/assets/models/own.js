@@ -20,6 +20,8 @@ const UNARY = {
 /** Operations by number, as `run` has them. */
 const CODES = ["number", "+", "-", "*", "/", "^", "min", "max", ...Object.keys(UNARY)];
 const KINK = 1e-9;
+/** How far, in parts of a state, a rest may be unknown where its equations are singular. */
+const SINGULAR = 1e-6;
 /** Of the chart's largest height: what lies on the boundary. */
 const MARGINAL = 1e-7;
 
@@ -244,10 +246,10 @@ export const ready = (model) => {
         const again = next && solved(now.jacobian, Array.from(resting(tried).values));
         if (again && measured(again, state, start) <= (1 - factor / 4) * now.length) break;
       }
-      if (!next || factor <= 1e-3) return now.length < 1e-9 ? rounded(state, start) : null;
+      if (!next || factor <= 1e-3) return now.length < SINGULAR ? rounded(state, start) : null;
       [state, now] = [tried, next];
     }
-    return now && now.length < 1e-9 ? rounded(state, start) : null;
+    return now && now.length < SINGULAR ? rounded(state, start) : null;
   };
   /** The matrices at rest, and how long ago they look. */
   const linear = (parameters, rest, lags) => {
@@ -315,9 +317,21 @@ export const ready = (model) => {
 /** Cells of the chart in each direction, and how far apart the places of its passes are. */
 export const CELLS = 40,
   PASSES = [4, 2, 1];
-/** Steps from the sliders to a place of the chart, and by which part of itself a rest may miss where two steps lead. */
-const STEPS = 32,
-  JUMP = 0.25;
+/**
+ * From the sliders (0) to a place of the chart (1): the first step, the longest (another where one fell on a place where
+ * two rests meet), the shortest, one for slopes and the last. A rest that is found off where the steps before lead, by
+ * more than JUMP of the step and SLACK of its size, is another one.
+ */
+const FIRST = 1 / 64,
+  LONGEST = [1 / 16, 1 / 27, 1 / 39],
+  LEAST = 1 / 4096,
+  NEAR = 1e-5,
+  END = 1 / 64,
+  JUMP = 0.02,
+  SLACK = 2e-4;
+/** Halvings of an edge of the chart before its last part is taken as straight, and how far along its ends' slopes reach. */
+const HALVINGS = 14,
+  SLOPE = 1e-3;
 
 /** The places of a parameter's axis. */
 export const axisOf = ({ low, high, log }) =>
@@ -345,30 +359,85 @@ const crossingOf = (f, fa, fb) => {
 };
 
 /**
- * The rest at a place of the chart: followed straight from the sliders, each step from where the two before it lead;
- * null where it ends.
+ * The rest at a place of the chart: followed straight from the sliders, each step from where the three points before it
+ * lead; null where it ends.
  * @param {ReturnType<typeof ready>} own
  * @param {number[]} values of all parameters
  * @param {number[]} rest at the values
  * @param {number} x @param {number} y of the chart's parameters
  */
-export const followed = (own, values, rest, x, y) => {
+export const followed = (own, values, rest, x, y) =>
+  LONGEST.reduce(
+    (found, longest) => found || walked(own, values, rest, x, y, longest),
+    /** @type {number[] | null} */ (null),
+  );
+
+const walked = (own, values, rest, x, y, longest) => {
   const { parameters, axes } = own.model,
-    [across, up] = axes;
-  let before = rest,
-    now = rest;
-  for (let k = 1; k <= STEPS; k++) {
+    [across, up] = axes,
+    base = sizes(own, values);
+  const at = (s) => {
     const there = [...values];
-    there[across] = onEdge(values[across], x, k / STEPS, parameters[across].log);
-    if (up !== undefined) there[up] = onEdge(values[up], y, k / STEPS, parameters[up].log);
-    const base = own.fixed(there).start.map((one) => one || 1),
-      lead = now.map((one, i) => 2 * one - before[i]),
-      next = own.newton(there, lead, base),
-      room = now.map((one, i) => JUMP * (Math.abs(one) + 0.1 * Math.abs(base[i])));
-    if (!next || next.some((one, i) => Math.abs(one - lead[i]) > room[i])) return null;
-    [before, now] = [now, next];
+    there[across] = onEdge(values[across], x, s, parameters[across].log);
+    if (up !== undefined) there[up] = onEdge(values[up], y, s, parameters[up].log);
+    return there;
+  };
+  const near = own.newton(at(NEAR), rest, base);
+  let now = rest,
+    slope = rest.map((one, i) => (near ? (near[i] - one) / NEAR : 0)),
+    bend = rest.map(() => 0),
+    [s, size, last] = [0, FIRST, 0];
+  while (s < 1) {
+    const step = Math.min(size, (s < 1 - END ? 1 - END : 1) - s),
+      lead = now.map((one, i) => one + step * (slope[i] + (step + last) * bend[i])),
+      next = own.newton(at(s + step), lead, base);
+    const within = (one, i) =>
+      Math.abs(one - lead[i]) <= JUMP * Math.abs(lead[i] - now[i]) + SLACK * (Math.abs(now[i]) + 0.1 * base[i]);
+    if (next && next.every(within)) {
+      const before = slope,
+        since = step + last,
+        from = now;
+      slope = next.map((one, i) => (one - from[i]) / step);
+      bend = slope.map((one, i) => (one - before[i]) / since);
+      [now, s, last, size] = [next, s + step, step, Math.min(2 * step, longest)];
+    } else if (step > LEAST) size = step / 2;
+    else return null;
   }
   return now;
+};
+/** A size for each state, of those that start at 0, too. */
+const sizes = (own, values) => own.fixed(values).start.map((one) => Math.abs(one) || 1);
+
+/**
+ * Where on an edge a growth crosses zero, whose two ends have opposite signs. The rests between are looked for where a
+ * cubic of the edge leads, so that another that crosses this one there is not taken for it.
+ * @param {(s: number, lead: number[]) => number[] | null} restAt
+ * @param {(s: number, rest: number[] | null) => number} growthAt
+ * @param {number[]} one @param {number[]} other rests at the ends
+ * @param {number} fa @param {number} fb growth there
+ */
+const crossed = (restAt, growthAt, one, other, fa, fb) => {
+  const slopes = [restAt(SLOPE, one), restAt(1 - SLOPE, other)];
+  const chord = one.map((_, i) => other[i] - one[i]),
+    [rise, fall] = slopes.map((near, k) =>
+      chord.map((straight, i) => (near ? (k ? other[i] - near[i] : near[i] - one[i]) / SLOPE : straight)),
+    );
+  const cubic = (s) =>
+    one.map((x, i) => x + s * chord[i] + s * (1 - s) * ((1 - s) * (rise[i] - chord[i]) - s * (fall[i] - chord[i])));
+  let [a, b, left, right] = [0, 1, one.map(() => 0), one.map(() => 0)]; // how far the rests are off the cubic
+  for (let k = 0; k < HALVINGS; k++) {
+    const s = (a + b) / 2,
+      straight = cubic(s),
+      rest = restAt(
+        s,
+        straight.map((x, i) => x + (left[i] + right[i]) / 2),
+      ),
+      f = growthAt(s, rest);
+    const off = rest ? rest.map((x, i) => x - straight[i]) : right;
+    if (f < 0 === fa < 0) [a, fa, left] = [s, f, off];
+    else [b, fb, right] = [s, f, off];
+  }
+  return Number.isFinite(fa - fb) ? a + ((b - a) * fa) / (fa - fb) : (a + b) / 2;
 };
 
 /**
@@ -420,8 +489,21 @@ export function* charted(own, values, rest) {
   }
   const marginal = MARGINAL * height.reduce((most, one) => (Math.abs(one) > most ? Math.abs(one) : most), 0);
   height.forEach((one, k) => Math.abs(one) <= marginal && (height[k] = 0));
+  // zero beside a place without a rest: two of them meet and end there, and nothing crosses
+  const ends = Array.from(height, (one, k) => {
+    const [i, j] = [Math.floor(k / size), k % size],
+      beside = [
+        i && height[k - size],
+        i < CELLS && height[k + size],
+        j && height[k - 1],
+        j < size - 1 && height[k + 1],
+      ];
+    return one === 0 && beside.some((x) => Number.isNaN(x));
+  });
+  ends.forEach((one, k) => one && (height[k] = NaN));
   // without a stable place, the boundary is that of the unstable ones
   const sign = height.some((one) => one < 0) ? 1 : -1;
+  const base = sizes(own, values);
   for (let i = 0; i <= CELLS; i++)
     for (let j = 0; j < size; j++)
       for (const [di, dj] of [
@@ -437,15 +519,10 @@ export function* charted(own, values, rest) {
             onEdge(xs[i], xs[i + di], s, own.model.parameters[across].log),
             dj ? onEdge(ys[j], ys[j + 1], s, own.model.parameters[up].log) : ys[j],
           );
-        const ends = [rests[k], rests[l]];
-        const growth = (s) => {
-          const parameters = place(s),
-            { start, lags } = own.fixed(parameters),
-            lead = start.map((_, m) => (1 - s) * ends[0][m] + s * ends[1][m]),
-            base = start.map((one) => one || 1);
-          return own.abscissa(parameters, own.newton(parameters, lead, base), lags);
-        };
-        chart.crossings.set(`${k} ${l}`, a === 0 ? 0 : b === 0 ? 1 : crossingOf(growth, a, b));
+        const restAt = (s, lead) => own.newton(place(s), lead, base),
+          growthAt = (s, rest) => own.abscissa(place(s), rest, own.fixed(place(s)).lags);
+        const where = a === 0 ? 0 : b === 0 ? 1 : crossed(restAt, growthAt, rests[k], rests[l], a, b);
+        chart.crossings.set(`${k} ${l}`, where);
         yield null;
       }
   chart.exact = true;
