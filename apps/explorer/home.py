@@ -7,9 +7,10 @@ from typing import Any
 
 from . import link_records
 from .article import articles
-from .numbers_my_link import CHAIN, CONSTANTS
+from .numbers_my_link import CHAIN, CONSTANTS, results
 from .page import Control, Page, Printed
 from .pages import pages
+from .shown import code_of
 from .sub_packet_chains import event_program
 
 #: The link of Figs. 2 and 9 of Chen et al., in the words of `my-link`.
@@ -27,6 +28,7 @@ def facts(whole: bool = False) -> dict[str, Any]:
         "link": LINK, "packets": record["packets"],
         "linux": {str(p["users"]): p["nothing"] for p in on_link}, "kernel": record["kernel"],
         "cards": [_card(slug) for slug in articles()],
+        "code": code_of(results, {"users": HOME.start()["users"], "covered": True} | LINK),
     }  # fmt: skip
 
 
