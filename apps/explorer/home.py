@@ -34,14 +34,14 @@ def facts(whole: bool = False) -> dict[str, Any]:
 
 @cache
 def verdicts() -> list[list[Any]]:
-    """Each verdict of the ledger, and how many of the papers' statements have it."""
+    """Each verdict of the ledger in the words for several statements, and how many of the papers' have it."""
     from tcpdynamics.paper_figures import ledger
     from tcpdynamics.paper_figures.rules import VERDICTS
-    from tcpdynamics.paper_figures.statements import counts, outcome
+    from tcpdynamics.paper_figures.statements import SEVERAL, counts, outcome
 
     statements, rows = ledger.ledger().statements, ledger.recorded()["rows"]
     came = counts(outcome(one, rows).verdict for one in statements.values())
-    return [[verdict, came.get(verdict, 0)] for verdict in VERDICTS]
+    return [[SEVERAL[verdict], came.get(verdict, 0)] for verdict in VERDICTS]
 
 
 def _card(slug: str) -> dict[str, Any]:

@@ -74,7 +74,12 @@ def test_an_article_is_short_and_names_what_exists(slug: str) -> None:
         assert len(" ".join([*step["before"], *step["after"]]).split()) <= 100, step["heading"]
     assert len(article.statements()) >= len(article.steps)
     counts = dict(facts["counts"])
-    assert counts.pop("judged") == sum(counts.values()) > 0
+    assert counts.pop("statements") == sum(counts.values()) > 0
+    last = " ".join(facts["steps"][-1]["before"] + facts["steps"][-1]["after"])
+    assert (
+        "{=holds} hold, {=conditions} hold with conditions, {=fails} do not hold, {=undecided} cannot be decided."
+        in last
+    )
 
 
 def test_a_text_is_refused_in_a_sentence() -> None:

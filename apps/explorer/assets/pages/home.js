@@ -349,16 +349,15 @@ const card = (spec, one, signal) => {
 const door = (href, title, ...nodes) =>
   element("section", { class: "way" }, element("h2", {}, element("a", { href }, title)), ...nodes);
 
-const TONES = ["good", "fair", "poor", "open"],
-  SHORT = ["hold", "hold with conditions", "do not hold", "are open"];
+const TONES = ["good", "fair", "poor", "open"];
 
 /** How many statements have each verdict, as a bar with its numbers. */
 const bar = (verdicts) =>
   element(
     "ul",
     { class: "verdict-bar" },
-    ...verdicts.map(([, count], i) =>
-      element("li", { class: TONES[i], style: `flex-grow: ${count}` }, element("b", {}, String(count)), ` ${SHORT[i]}`),
+    ...verdicts.map(([words, count], i) =>
+      element("li", { class: TONES[i], style: `flex-grow: ${count}` }, element("b", {}, String(count)), ` ${words}`),
     ),
   );
 
