@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { drawing, figureSvg } from "../../apps/explorer/assets/core/figure.js";
+import { typedNumber } from "../../apps/explorer/assets/core/numbers.js";
 import { numberText, pixel, scaleOf, ticksOf } from "../../apps/explorer/assets/core/ticks.js";
 import { dashes, paint, path, scaled } from "../../apps/explorer/assets/core/marks.js";
 
@@ -198,4 +199,22 @@ test("a height that is asked for is kept, and a narrow box has its panels below 
   assert.ok(
     high(figureSvg({ data, layout }, { width: 340 })) > 1.5 * high(figureSvg({ data, layout }, { width: 800 })) - 150,
   );
+});
+
+test("a comma that is typed is read by one rule, and said", () => {
+  const read = { "1,5": 1.5, "0,125": 0.125, "-2,25": -2.25, "\u22122": -2, "1,5 %": 0.015, ",5": 0.5 };
+  for (const [text, x] of Object.entries(read)) assert.equal(typedNumber(text)[0], x, text);
+  for (const [text, x] of [
+    ["1,500", 1500],
+    ["-12,345.5", -12345.5],
+    ["1,234,567", 1234567],
+  ]) {
+    assert.equal(typedNumber(text)[0], x);
+    assert.equal(typedNumber(text)[1], `${text} is read as ${x}: a comma before three digits separates thousands.`);
+  }
+  assert.equal(typedNumber("1,5")[1], "1,5 is read as 1.5: the comma is a decimal one.");
+  assert.equal(typedNumber("20,5 ms", "s")[0], 0.0205);
+  for (const text of ["1,2,3", "1.500,5", "1,50,000", "", ",", "1,5x"])
+    assert.ok(Number.isNaN(typedNumber(text)[0]), text);
+  assert.deepEqual(typedNumber("1.5"), [1.5, ""]);
 });

@@ -96,3 +96,21 @@ export const number = (text, unit = "1") => {
   if (unit !== "s" || below || !Object.hasOwn(SECONDS, rest)) return NaN;
   return (said * SECONDS[rest][0]) / SECONDS[rest][1];
 };
+
+/**
+ * What a reader typed into a field: its number, NaN where it is none, and a sentence where a comma had to be
+ * interpreted. A minus may be the typographic one.
+ * @param {string} text
+ * @param {string} [unit]
+ * @returns {[number, string]}
+ */
+export const typedNumber = (text, unit = "1") => {
+  const plain = text.trim().replace(/^[\u2212\u2013]/, "-"),
+    [figures] = /^[-+\d.,]*/.exec(plain) || [""];
+  if (!figures.includes(",")) return [number(plain, unit), ""];
+  const thousands = /^[-+]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?$/.test(figures);
+  if (!thousands && !/^[-+]?\d*,\d+$/.test(figures)) return [NaN, ""];
+  const meant = thousands ? figures.replaceAll(",", "") : figures.replace(",", "."),
+    why = thousands ? "a comma before three digits separates thousands" : "the comma is a decimal one";
+  return [number(meant + plain.slice(figures.length), unit), `${figures} is read as ${meant}: ${why}.`];
+};
