@@ -4,11 +4,11 @@
 /** @param {number} x */
 export const shown = (x) => (Number.isFinite(x) ? String(Number(x.toPrecision(5))) : String(x));
 
-/** Digits in groups of three, apart by a narrow space, from 10 000 on. @param {string} text */
+/** Digits in groups of three, with a comma between, as the library's own texts have them. @param {string} text */
 export const grouped = (text) => {
   const [whole, rest] = text.split(".");
-  if (/e/.test(text) || whole.replace("-", "").length < 5) return text;
-  return whole.replace(/\B(?=(\d{3})+$)/g, "\u202f") + (rest ? `.${rest}` : "");
+  if (/e/.test(text)) return text;
+  return whole.replace(/\B(?=(\d{3})+$)/g, ",") + (rest ? `.${rest}` : "");
 };
 
 /** A number in a sentence or among facts: four digits; tables and files have more. @param {number} x */

@@ -96,7 +96,10 @@ class Village {
   }
 }
 
-/** The lights in a square: places, radii and colours; a dark one has none. @param {Village} village @param {number} size */
+/**
+ * The lights in a square: places, radii and colours; a dark one has none.
+ * @param {Village} village @param {number} size
+ */
 const lightsOf = (village, size) => {
   const step = size / (SIDE + 0.6);
   return village.flows.map((one, i) => {
