@@ -200,7 +200,7 @@ def tables(record: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
                 "id": name,
                 "title": summary.paper.title,
                 "says": summary.paper.says,
-                "marks": summary.marks_in_words,
+                "marks": _marks(summary),
                 "readings": summary.readings_in_words,
                 "statements": [statement(one, came["rows"]) for one in summary.in_order],
                 "cite": summary.paper.cite,
@@ -234,6 +234,12 @@ def statement(came: Outcome, rows: statements.Rows) -> dict[str, Any]:
         "sensitivity": SENSITIVITY[ledger.sensitivity().get(came.statement.id, "")],
         "reason": reasons.reason(came.statement.id, rows) if fails else "",
     }  # fmt: skip
+
+
+def _marks(summary: Summary) -> str:
+    """The marks with what they are counted of."""
+    held, of = map(sum, zip(*summary.marks.values(), strict=True))
+    return f"{held} of {of} decided central and supporting statements hold: {summary.marks_in_words}"
 
 
 def _counts(summary: Summary) -> str:

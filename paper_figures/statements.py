@@ -29,8 +29,10 @@ KINDS_IN_WORDS = dict(zip(KINDS, ("derivations", "directions", "numbers"), stric
 MARKS = (
     "Marks count statements: those that hold, of those decided. One holds if its cells do under every reading "
     "that decides; under some only, it is decided and not held. Where most readings decide nothing, or all fail "
-    "on both sides of a printed number, it is undecided. Undecided, arithmetic and calibrating ones do not count."
+    "on both sides of a printed number, it cannot be decided. Marks omit these, arithmetic and calibrating ones."
 )
+#: Verdicts of several statements, in the words that stand wherever statements are counted.
+SEVERAL = {HOLDS: "hold", CONDITIONS: "hold with conditions", FAILS: "do not hold", OPEN: OPEN}
 #: What failed on top.
 _RANK = (FAILS, CONDITIONS, OPEN, HOLDS, "")
 #: A condition in words has so many parts at most.
@@ -316,5 +318,4 @@ def in_words(verdicts: Iterable[str]) -> str:
     >>> in_words(["holds", "holds"])
     '2 hold'
     """
-    several = {HOLDS: "hold", CONDITIONS: "hold with conditions", FAILS: "do not hold"}
-    return ", ".join(f"{n} {several.get(v, v) if n > 1 else v}" for v, n in counts(verdicts).items())
+    return ", ".join(f"{n} {v if n == 1 else SEVERAL[v]}" for v, n in counts(verdicts).items())

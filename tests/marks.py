@@ -8,7 +8,7 @@ from tcpdynamics.paper_figures.statements import KINDS_IN_WORDS, MARKS
 def marks_by_the_sentence(outcomes: list[tuple[str, str, str]]) -> dict[str, tuple[int, int]]:
     """Marks that a reader finds with the printed sentence: of (weight, kind, verdict), as they are printed."""
     assert "those that hold, of those decided" in MARKS and "under some only, it is decided and not held" in MARKS
-    assert "Undecided, arithmetic and calibrating ones do not count." in MARKS
+    assert "it cannot be decided. Marks omit these, arithmetic and calibrating ones." in MARKS
     out = {}
     for kind in KINDS_IN_WORDS:
         verdicts = [v for weight, k, v in outcomes if k == kind and weight != "arithmetic"]

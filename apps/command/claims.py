@@ -72,7 +72,8 @@ def _overview(summaries: dict[str, Summary]) -> list[str]:
             if one.statement.weight == "central":
                 lines += wrapped(one.statement.says, f"  {SHORT.get(one.verdict, '?'):6}", " " * 8)
     verdicts = {one.verdict for summary in summaries.values() for one in summary.outcomes}
-    legend = f"if: under some readings; no: under none; open: undecided{'; ?: not decided yet' * ('' in verdicts)}. "
+    legend = "; ".join(f"{short}: {verdict}" for verdict, short in SHORT.items() if short != verdict)
+    legend += f"{'; ?: not decided yet' * ('' in verdicts)}. "
     return lines + wrapped(f"{legend}{MARKS}")
 
 

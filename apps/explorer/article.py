@@ -8,7 +8,7 @@ then paragraphs:
 - `guess`: `number | question | low | high | unit | step`: a number that the page computes, guessed before it is shown
   (a hundredth of the range where no step is given);
 - in paragraphs, `{name}` is the control, `{=name}` a number that the page computes (`{=name %}` in per cent) or a count
-  of the paper's `judged` statements (`{=holds}`, `{=conditions}`, `{=fails}`, `{=undecided}`), `[[statement]]` the
+  of the paper's statements, `{=verdicts}` the sentence part that has all of them, `[[statement]]` the
   verdict on a statement of the ledger, `[text](address)` a link; below a line `---` stands what follows the guess.
 """
 
@@ -22,11 +22,16 @@ from importlib import resources
 from typing import Any
 
 from tcpdynamics.errors import InputError
+from tcpdynamics.paper_figures.rules import CONDITIONS, FAILS, HOLDS, OPEN
+from tcpdynamics.paper_figures.statements import SEVERAL
 
 from .page import Page
 
 #: Words of an article, headings included.
 MAX_WORDS = 1100
+#: Verdict -> the name of its count.
+_COUNTS = {HOLDS: "holds", CONDITIONS: "conditions", FAILS: "fails", OPEN: "undecided"}
+_VERDICTS = ", ".join(f"{{={name}}} {SEVERAL[verdict]}" for verdict, name in _COUNTS.items())
 _KEYS = ("figure", "page", "set", "guess")
 _LINE = re.compile(r"^(\w+): (.+)$", re.M)
 _STATEMENT = re.compile(r"\[\[([\w.]+)\]\]")
@@ -118,7 +123,7 @@ def _guess(text: str) -> dict[str, Any]:
 
 
 def _paragraphs(text: str) -> list[str]:
-    return [" ".join(part.split()) for part in text.split("\n\n") if part.strip()]
+    return [" ".join(part.split()).replace("{=verdicts}", _VERDICTS) for part in text.split("\n\n") if part.strip()]
 
 
 @cache
@@ -175,9 +180,7 @@ def _ledger() -> dict[str, dict[str, Any]]:
 def _counts(paper: str) -> dict[str, int]:
     """How many statements of a paper have each verdict, by names that an article may write as numbers."""
     listed = [one["verdict"] for one in _ledger().values() if one["paper"] == paper]
-    names = {"holds": "holds", "holds with conditions": "conditions", "does not hold": "fails"}
-    counts = {name: listed.count(verdict) for verdict, name in names.items()}
-    return counts | {"undecided": len(listed) - sum(counts.values()), "judged": len(listed)}
+    return {name: listed.count(verdict) for verdict, name in _COUNTS.items()} | {"statements": len(listed)}
 
 
 def _statement(name: str) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from tcpdynamics.errors import DomainError
 from tcpdynamics.paper_figures import deciding, ledger
 from tcpdynamics.paper_figures.registry import figures, get_figure
 from tcpdynamics.paper_figures.rules import VERDICTS
+from tcpdynamics.paper_figures.statements import SEVERAL
 from tcpdynamics.progress import listening
 
 from .. import ledger_rows
@@ -52,10 +53,11 @@ def facts(whole: bool = False) -> dict[str, Any]:
     return {
         "papers": papers,
         "says": {table["id"]: table["says"] for table in tables},
-        "counts": {table["id"]: f"{table['marks']}. {table['counts']}" for table in tables},
+        "counts": {table["id"]: f"{table['counts']}. {table['marks']}" for table in tables},
         "statements": statements,
         "ours": {table["id"]: table["ours"] for table in tables},
         "verdicts": VERDICTS,
+        "several": SEVERAL,
         "rows": rows,
         "figures": {name: drawn(name) for name in sorted(shown)} if whole else {},
     }

@@ -7,9 +7,10 @@ from typing import Any
 
 from . import link_records
 from .article import articles
-from .numbers_my_link import CHAIN, CONSTANTS
+from .numbers_my_link import CHAIN, CONSTANTS, results
 from .page import Control, Page, Printed
 from .pages import pages
+from .shown import code_of
 from .sub_packet_chains import event_program
 
 #: The link of Figs. 2 and 9 of Chen et al., in the words of `my-link`.
@@ -27,19 +28,20 @@ def facts(whole: bool = False) -> dict[str, Any]:
         "link": LINK, "packets": record["packets"],
         "linux": {str(p["users"]): p["nothing"] for p in on_link}, "kernel": record["kernel"],
         "cards": [_card(slug) for slug in articles()],
+        "code": code_of(results, {"users": HOME.start()["users"], "covered": True} | LINK),
     }  # fmt: skip
 
 
 @cache
 def verdicts() -> list[list[Any]]:
-    """Each verdict of the ledger, and how many of the papers' statements have it."""
+    """Each verdict of the ledger in the words for several statements, and how many of the papers' have it."""
     from tcpdynamics.paper_figures import ledger
     from tcpdynamics.paper_figures.rules import VERDICTS
-    from tcpdynamics.paper_figures.statements import counts, outcome
+    from tcpdynamics.paper_figures.statements import SEVERAL, counts, outcome
 
     statements, rows = ledger.ledger().statements, ledger.recorded()["rows"]
     came = counts(outcome(one, rows).verdict for one in statements.values())
-    return [[verdict, came.get(verdict, 0)] for verdict in VERDICTS]
+    return [[SEVERAL[verdict], came.get(verdict, 0)] for verdict in VERDICTS]
 
 
 def _card(slug: str) -> dict[str, Any]:

@@ -104,6 +104,21 @@ def test_files_open_from_disk_with_the_same_numbers(tab: Page, server: str, file
     assert float(tab.locator(f"#control-{control.name} + input").input_value()) == control.high
 
 
+@pytest.mark.parametrize("slug", MOVED)
+def test_a_decimal_comma_is_read_as_one(tab: Page, server: str, slug: str) -> None:
+    opened(tab, f"{server}/{slug}")
+    assert not tab.locator("input[type=number]").count()  # a browser drops the comma there
+    control = next((c for c in sliders(slug) if c.step != 1), None)
+    if control:
+        field = tab.locator(f"#control-{control.name} + input")
+        value = f"{control.low + 0.371 * (control.high - control.low):.3f}1"
+        field.evaluate(
+            "(node, text) => { node.value = text; node.dispatchEvent(new Event('change')); }", value.replace(".", ",")
+        )
+        assert float(field.input_value()) == float(value)
+        assert f"is read as {value}" in tab.locator(".complaint").first.inner_text()
+
+
 @pytest.mark.parametrize("slug", PAGES)
 def test_exported_pages_are_small_and_ask_nobody(files: Path, slug: str) -> None:
     size = (files / f"{slug}.html").stat().st_size

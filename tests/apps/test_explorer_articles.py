@@ -31,6 +31,7 @@ SEEN = """(k) => {
   return {
     shown: [...document.querySelectorAll(".step")].findIndex((node) => node.hasAttribute("data-current")) + 1,
     figure: lies(box(document.querySelector(".article-figure .picture"))),
+    menu: lies(box(document.querySelector(".article-figure .menu > summary"))),
     controls: [...step.querySelectorAll("p > .in-sentence")].filter((n) => !n.closest(".after"))
       .map((n) => lies(box(n))),
     targets: [...step.querySelectorAll("input, select, button, summary, a")].filter((n) => box(n).width)
@@ -73,7 +74,12 @@ def test_an_article_is_short_and_names_what_exists(slug: str) -> None:
         assert len(" ".join([*step["before"], *step["after"]]).split()) <= 100, step["heading"]
     assert len(article.statements()) >= len(article.steps)
     counts = dict(facts["counts"])
-    assert counts.pop("judged") == sum(counts.values()) > 0
+    assert counts.pop("statements") == sum(counts.values()) > 0
+    last = " ".join(facts["steps"][-1]["before"] + facts["steps"][-1]["after"])
+    assert (
+        "{=holds} hold, {=conditions} hold with conditions, {=fails} do not hold, {=undecided} cannot be decided."
+        in last
+    )
 
 
 def test_a_text_is_refused_in_a_sentence() -> None:
@@ -99,6 +105,8 @@ def test_each_address_opens_its_step_with_picture_and_control_in_sight(
         assert seen["shown"] == k and seen["width"] <= width, (k, seen)
         (left, top, right, bottom), room = seen["figure"], (0, seen["covers"])
         assert left >= 0 and right <= width and top >= 0 and bottom <= height, (k, seen["figure"])
+        left, top, right, bottom = seen["menu"]
+        assert left >= 0 and right <= width and 0 <= top < bottom <= seen["figure"][3], (k, seen["menu"])
         for left, top, right, bottom in seen["controls"]:
             assert left >= 0 and right <= width and room[1] <= top and bottom <= height, (k, seen)
         assert all(seen["numbers"]) and not {"none", "NaN", "undefined"} & set(seen["numbers"]), (k, seen["numbers"])
@@ -119,6 +127,32 @@ def test_a_guess_hides_and_shows(tab: Page, server: str, slug: str) -> None:
     seen = tab.evaluate(SEEN, k)
     assert seen["hidden"] == "visible" and seen["answer"] is False
     assert step.locator(".guess-panel input").is_disabled()  # what was guessed stays
+
+
+@pytest.mark.parametrize("slug", WHOLE)
+def test_each_steps_picture_is_saved_as_on_its_page(tab: Page, server: str, slug: str) -> None:
+    tab.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    for k, step in enumerate(WHOLE[slug].steps, 1):
+        if step["figure"]:
+            page, figure = step["page"] or WHOLE[slug].page, step["figure"]
+            at_step(tab, f"{server}/{slug}", k)
+            if step["guess"]:
+                assert not tab.locator(".article-figure .menu").is_visible()
+                tab.locator(".step").nth(k - 1).get_by_role("button", name="Show the answer").click()
+            kept = {}
+            for kind in ("PNG", "SVG", "CSV", "NetCDF"):
+                with tab.expect_download() as download:
+                    keep(tab, ".article-figure", kind)
+                kept[kind] = Path(download.value.path()).read_bytes()
+            assert kept["PNG"].startswith(b"\x89PNG") and kept["NetCDF"].startswith(b"CDF")
+            assert f"tcpdynamics explorer, {page}".encode() in kept["SVG"] and kept["CSV"].count(b"\r\n") > 1, k
+            keep(tab, ".article-figure", "Copy to embed")
+            tab.get_by_text("Copied.").wait_for()
+            copied = tab.evaluate("() => navigator.clipboard.readText()")
+            assert f'src="{server}/{page}?' in copied and f"figure={figure}&embed=1" in copied, k
+            if next(f for f in pages()[page].figures if f.name == figure).text(pages()[page].start()):
+                keep(tab, ".article-figure", "Show the code")
+                tab.wait_for_function("() => /table/.test(document.querySelector('.article-figure pre').textContent)")
 
 
 @pytest.mark.parametrize("slug", WHOLE)

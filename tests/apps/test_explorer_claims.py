@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from tcpdynamics.errors import DomainError
 from tcpdynamics.paper_figures import ledger
 from tcpdynamics.paper_figures.registry import figures
 from tcpdynamics.paper_figures.rules import VERDICTS
+from tcpdynamics.paper_figures.statements import SEVERAL
 
 TABLES = ledger_rows.tables()
 #: Statements in the order of the page, and their cells.
@@ -26,6 +28,8 @@ CLAIMS = [cell for one in STATEMENTS for cell in one["cells"]]
 RECORDED = ledger.recorded()["rows"]
 #: Their verdicts.
 SHOWN = {name: RECORDED[name]["verdict"] if name in RECORDED else ledger_rows.NOT_YET for name in CLAIMS}
+#: A number of statements or cells, and its verdict.
+COUNTED = rf"(\d+) ({'|'.join(SEVERAL.values())}|{'|'.join(VERDICTS)})[,.]"
 #: One that a model decides, with a figure that needs no packets.
 QUICK = "sub_packet.eq8.idle_time"
 #: One whose figure needs packets.
@@ -58,6 +62,16 @@ def test_all_claims_are_there_at_once_with_what_was_recorded(tab: Page, server: 
     tab.goto(f"{server}/claims")
     assert rows(tab) == CLAIMS
     assert tab.locator(".counted").inner_text().startswith(f"{len(CLAIMS)} of {len(CLAIMS)} cells")
+    several = [SEVERAL.get(name, name) for name in SHOWN.values()]
+    assert not re.search(r"\d\d (holds|does)", tab.locator("main").inner_text())
+    assert [int(n) for n, _ in re.findall(COUNTED, tab.locator(".counted").inner_text())] == [
+        several.count(word) for word in SEVERAL.values() if word in several
+    ]
+    for paper in tab.locator(".papers > li").all():
+        whole = re.search(r"(\d+) statements: (.*?)\. (\d+) of (\d+) decided .* hold: (.*?)\.", paper.inner_text())
+        assert whole and int(whole[1]) == sum(int(n) for n, _ in re.findall(COUNTED, f"{whole[2]}."))
+        marks = [(int(a), int(b)) for a, b in re.findall(r"(\d+) of (\d+)", whole[5])]
+        assert (int(whole[3]), int(whole[4])) == tuple(map(sum, zip(*marks, strict=True)))
     shown = tab.locator(".claim > summary > .verdict").all_text_contents()
     assert shown == [SHOWN[name] for name in CLAIMS]
     assert tab.locator(".statement > summary > .published").all_inner_texts() == [one["says"] for one in STATEMENTS]
@@ -65,7 +79,7 @@ def test_all_claims_are_there_at_once_with_what_was_recorded(tab: Page, server: 
     assert shown == [one["verdict"] for one in STATEMENTS]
     papers = tab.locator(".papers > li").all_inner_texts()
     for text, table in zip(papers, TABLES, strict=True):
-        assert text.startswith(f"{table['title']} {table['says']} {table['marks']}.")
+        assert text.startswith(f"{table['title']} {table['says']} {table['counts']}. {table['marks']}.")
 
 
 def test_a_row_opens_its_numbers_its_figure_and_its_commands(tab: Page, server: str) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from explorer_tabs import legible, move
+from explorer_tabs import keep, legible, move, table_of
 from playwright.sync_api import Page
 
 from tcpdynamics.apps.explorer import link_records
@@ -66,6 +66,33 @@ def test_dots_go_dark_as_users_are_added(tab: Page, server: str) -> None:
         said = tab.locator(".dark-now").inner_text()
         assert said == f"{without - absent} of {100 - absent} dark"
     assert dark == sorted(dark) and dark[-1] > 20
+
+
+def test_the_lights_are_saved_with_their_numbers_and_code(tab: Page, other: Page, server: str) -> None:
+    tab.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    home(tab, server, moves=False)
+    came, kept = at(tab, 40), {}
+    for kind in ("PNG", "SVG", "CSV", "NetCDF"):
+        with tab.expect_download() as download:
+            keep(tab, ".living", kind)
+        kept[kind] = Path(download.value.path()).read_bytes()
+    assert kept["PNG"].startswith(b"\x89PNG") and kept["NetCDF"].startswith(b"CDF")
+    assert kept["SVG"].count(b"<circle") == 40 and b"Of 40 users, " in kept["SVG"]
+    rows = [row.split(",") for row in kept["CSV"].decode().splitlines()]
+    assert [row[0] for row in rows] == ["method", "model", "packets", "Linux"]
+    assert float(rows[1][2]) == pytest.approx(came["model"], rel=1e-9)
+    keep(tab, ".living", "Show the code")
+    table = table_of(tab.locator(".living .code pre").inner_text())
+    assert table.set_index("quantity").chain["nothing"] == pytest.approx(came["model"], rel=1e-6)
+    keep(tab, ".living", "Copy to embed")
+    tab.get_by_text("Copied.").wait_for()
+    address = tab.evaluate("() => navigator.clipboard.readText()").split('"')[1]
+    home(other, address)
+    assert "of 40 dark" in other.locator(".dark-now").inner_text()
+    assert (
+        other.locator("main .living").is_visible()
+        and not other.locator(":is(.ways, .cards, .contents, header):visible").count()
+    )
 
 
 def test_the_sentence_says_what_was_recorded_and_for_whom(tab: Page, server: str) -> None:

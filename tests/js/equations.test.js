@@ -1,7 +1,7 @@
 // Run by node --test: what a reader types, read and refused; the chart of stability against closed forms.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { parsed, withChart, withValues } from "../../apps/explorer/assets/models/equations.js";
+import { parsed, withChart, withValues, written } from "../../apps/explorer/assets/models/equations.js";
 import { CELLS, axisOf, charted, onEdge, ready, regions } from "../../apps/explorer/assets/models/own.js";
 import { programOf } from "../../apps/explorer/assets/models/script.js";
 
@@ -61,6 +61,20 @@ test("what cannot be read is refused with its line and column", () => {
   assert.match(refused("x' = __proto__\nk = 1 in 0..2"), /means nothing here/);
   assert.equal(refused("x' = x\nk = 1 in 0..2"), "k stands in no equation; leave its line out");
   assert.match(refused("x' = constructor\nk = 1 in 0..2"), /constructor has no line/);
+});
+
+test("other ways of writing are read, or the accepted one is said", () => {
+  const [{ slope }] = parsed("x' = -k*x\nk = 1.5 in -2..2").states;
+  for (const text of ["dx/dt = -k*x\nk = 1.5 in -2..2", "x' = \u2212k*x\nk = 1.5 in \u22122..2"]) {
+    const model = parsed(text);
+    assert.equal(written(model.states[0].slope), written(slope));
+    assert.deepEqual([model.parameters[0].low, model.parameters[0].value], [-2, 1.5]);
+    assert.equal(withValues(text, { k: 2 }), text.replace("1.5", "2"));
+  }
+  assert.equal(refused("x' = x**2"), "line 1, column 7: a power is written with ^, as in x^2");
+  for (const text of ["k = 1,5 in 0..2\nx' = k*x", "k = 1 in 0..1,5\nx' = k*x", "x' = 1,5*x", "x' = exp(1,5)*x"])
+    assert.match(refused(text), /^line 1, column \d+: a decimal number has a point, as in 1\.5$/);
+  assert.match(refused("dt/dt = x"), /t has a meaning of its own/);
 });
 
 test("sliders write into the text, and nothing else of it moves", () => {

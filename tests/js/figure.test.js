@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { drawing, figureSvg } from "../../apps/explorer/assets/core/figure.js";
+import { typedNumber } from "../../apps/explorer/assets/core/numbers.js";
 import { numberText, pixel, scaleOf, ticksOf } from "../../apps/explorer/assets/core/ticks.js";
 import { dashes, paint, path, scaled } from "../../apps/explorer/assets/core/marks.js";
 
@@ -22,9 +23,9 @@ function wellFormed(svg) {
 }
 
 test("numbers are written as people write them", () => {
-  assert.equal(numberText(17363.64), "17\u2009363.6");
-  assert.equal(numberText(1234), "1234");
-  assert.equal(numberText(1234567), "1\u2009234\u2009570");
+  assert.equal(numberText(17363.64), "17,363.6");
+  assert.equal(numberText(1234), "1,234");
+  assert.equal(numberText(1234567), "1,234,570");
   assert.equal(numberText(-0.5), "\u22120.5");
   assert.equal(numberText(1e-5), "10⁻⁵");
   assert.equal(numberText(2.5e8), "2.5\u202f×\u202f10⁸");
@@ -34,7 +35,7 @@ test("numbers are written as people write them", () => {
 test("ticks are round, percent where the axis is so, powers of ten where it is logarithmic", () => {
   const words = (axis, values, most = 6) => ticksOf(scaleOf(axis, values, ON), axis, most).map((tick) => tick.text);
   assert.deepEqual(words({}, [0, 1]), ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]);
-  assert.deepEqual(words({}, [0, 40000], 5), ["0", "10\u2009000", "20\u2009000", "30\u2009000", "40\u2009000"]);
+  assert.deepEqual(words({}, [0, 40000], 5), ["0", "10,000", "20,000", "30,000", "40,000"]);
   assert.deepEqual(words({ tickformat: ".0%" }, [0, 0.4], 4), [
     "0\u2009%",
     "10\u2009%",
@@ -157,7 +158,7 @@ test("bars, error bars, areas, heat maps, tables, panels, shapes and notes are d
   const table = figureSvg({
     data: [{ type: "table", header: { values: ["k", "v"] }, cells: { values: [["loss"], [12345]] } }],
   });
-  assert.match(table, /12\u2009345/);
+  assert.match(table, /12,345/);
   const second = {
     xaxis2: { domain: [0.55, 1] },
     xaxis: { domain: [0, 0.45] },
@@ -198,4 +199,22 @@ test("a height that is asked for is kept, and a narrow box has its panels below 
   assert.ok(
     high(figureSvg({ data, layout }, { width: 340 })) > 1.5 * high(figureSvg({ data, layout }, { width: 800 })) - 150,
   );
+});
+
+test("a comma that is typed is read by one rule, and said", () => {
+  const read = { "1,5": 1.5, "0,125": 0.125, "-2,25": -2.25, "\u22122": -2, "1,5 %": 0.015, ",5": 0.5 };
+  for (const [text, x] of Object.entries(read)) assert.equal(typedNumber(text)[0], x, text);
+  for (const [text, x] of [
+    ["1,500", 1500],
+    ["-12,345.5", -12345.5],
+    ["1,234,567", 1234567],
+  ]) {
+    assert.equal(typedNumber(text)[0], x);
+    assert.equal(typedNumber(text)[1], `${text} is read as ${x}: a comma before three digits separates thousands.`);
+  }
+  assert.equal(typedNumber("1,5")[1], "1,5 is read as 1.5: the comma is a decimal one.");
+  assert.equal(typedNumber("20,5 ms", "s")[0], 0.0205);
+  for (const text of ["1,2,3", "1.500,5", "1,50,000", "", ",", "1,5x"])
+    assert.ok(Number.isNaN(typedNumber(text)[0]), text);
+  assert.deepEqual(typedNumber("1.5"), [1.5, ""]);
 });

@@ -120,7 +120,7 @@ PAGE = Page(
         "The first picture is the law of each source. Between losses: one loss every 1/p packets, from the window "
         "after a loss. Mean window: losses come at the rate p w a round trip, w' = a(w) - b(w) p w^2, from one packet "
         "on, without slow start.",
-        "Growth and share are drawn from 1 to 100 000 packets; the line marks the law's window at this loss rate of "
+        "Growth and share are drawn from 1 to 100,000 packets; the line marks the law's window at this loss rate of "
         "HighSpeed TCP.",
     ),
 )  # fmt: skip

@@ -71,3 +71,10 @@ export const writtenOf = (spec, values) =>
     .filter((c) => values[c.name] !== c.start)
     .map((c) => `${c.name}=${encoded(values[c.name])}`)
     .join("&");
+
+/** The address of a page of the explorer, from a served page or a file. */
+export const pageAddress = (spec, slug, words = "") => {
+  const first = slug === "home";
+  if (spec.answers) return `/${first ? "" : slug}${words ? `?${words}` : ""}`;
+  return `${first ? "index" : slug}.html${words ? `#${words}` : ""}`;
+};

@@ -1,11 +1,11 @@
 // @ts-check
 // An article: steps of text, each with one control in a sentence, beside a picture that stays in sight.
-import { readAddress, wordsOf } from "./address.js";
+import { pageAddress, readAddress, wordsOf, writtenOf } from "./address.js";
 import { begin } from "./bench.js";
 import { controlsOf, within } from "./controls.js";
 import { complaint, element, headed, maths } from "./dom.js";
-import { linkOf, pictureBox, svgOf } from "./figure-box.js";
-import { brief, percent, shown } from "./numbers.js";
+import { figureParts, headOf, pictureBox, svgOf } from "./figure-box.js";
+import { brief, grouped, percent, shown } from "./numbers.js";
 import { stage } from "./stage.js";
 
 const TONES = { holds: "good", "holds with conditions": "fair", "does not hold": "poor" };
@@ -13,12 +13,6 @@ const MARKUP = /(\{=?\w+(?: %)?\}|\[\[[\w.]+\]\]|\[[^\]]+\]\([^)]+\))/;
 
 /** An observer's room around the window: all steps of an article. */
 const EVERYWHERE = { rootMargin: "1000000px" };
-
-/** The address of another page of the explorer, from a served page or a file. */
-export const pageAddress = (spec, slug, words = "") => {
-  if (spec.answers) return `/${slug}${words ? `?${words}` : ""}`;
-  return `${slug}.html${words ? `#${words}` : ""}`;
-};
 
 /** The verdict on a statement, which opens: what the paper says, why, and how to decide it again. */
 const chip = (spec, one) =>
@@ -49,7 +43,7 @@ const inSentence = (c, control, values) => {
       ? ""
       : c.unit === "1" && c.high <= 1
         ? percent(values[c.name])
-        : `${shown(values[c.name])}${unit()}`;
+        : `${grouped(shown(values[c.name]))}${unit()}`;
   };
   control.input.setAttribute("aria-label", c.meaning);
   return { node: element("span", { class: "in-sentence" }, value, " ", control.input), put };
@@ -170,9 +164,8 @@ export const article = (root, spec) => {
     steps = facts.steps;
   const said = complaint();
   const holder = element("div", { class: "article-figure" }),
-    head = element("h2", {}),
     reading = element("p", { class: "reading", role: "status" });
-  const save = element("a", {}, "Move everything");
+  const door = element("a", {}, "Move everything");
   let current = -1,
     running = new AbortController(),
     scene = null,
@@ -209,10 +202,19 @@ export const article = (root, spec) => {
     );
     if (!f) return;
     const box = pictureBox(f),
-      address = () => pageAddress(spec, step.page || facts.page, linkOf(own, values).split(/[?#]/)[1]);
-    head.textContent = f.title;
-    save.href = address();
-    holder.replaceChildren(head, box, reading, element("p", { class: "note" }, save));
+      say = (words) => {
+        said.textContent = words;
+      };
+    // what is kept of the picture, its address too, is that of the page where everything moves
+    const bench = { ...own, slug: step.page || facts.page, plotly: "" },
+      codes = [];
+    const { menu, code } = figureParts(bench, f, () => scene.figures[f.name], values, say, codes);
+    const put = () => {
+      door.href = pageAddress(spec, bench.slug, writtenOf(own, values));
+      codes.forEach((fill) => fill());
+    };
+    put();
+    holder.replaceChildren(headOf(f, menu), box, ...code, reading, element("p", { class: "note" }, door));
     const hide = () => holder.classList.toggle("hidden-answer", !answered[k]);
     hide();
     scene = stage(
@@ -222,9 +224,7 @@ export const article = (root, spec) => {
       { [f.name]: box },
       {
         signal: running.signal,
-        say: (words) => {
-          said.textContent = words;
-        },
+        say,
         /** What is picked in the picture moves the step's sliders. */
         set: (picked) => {
           for (const [name, x] of Object.entries(picked)) {
@@ -240,7 +240,7 @@ export const article = (root, spec) => {
           fill(k, now);
           puts.forEach((put) => put());
           hide();
-          save.href = address();
+          put();
         },
       },
     );
@@ -314,7 +314,7 @@ export const article = (root, spec) => {
   );
   sections.at(-1).append(last);
   root.replaceChildren(
-    ...headed(facts.heading, facts.finding, said),
+    ...headed(facts.heading, facts.finding),
     element(
       "div",
       { class: "article" },
@@ -322,6 +322,7 @@ export const article = (root, spec) => {
         "div",
         { class: "article-side" },
         holder,
+        said,
         element("nav", { class: "steps", "aria-label": "Steps" }, ...links),
       ),
       element("div", { class: "article-text" }, ...sections),

@@ -65,7 +65,7 @@ const asideOf = (spec, controls, values, buttons) => {
 };
 
 /** A picture in another page's frame: no menu, and its height is told to that page. */
-const embedded = () => {
+export const embedded = () => {
   document.body.classList.add("embedded");
   const tell = () => parent.postMessage({ tcpdynamics: document.documentElement.scrollHeight }, "*");
   new ResizeObserver(tell).observe(document.body);

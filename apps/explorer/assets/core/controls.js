@@ -2,7 +2,7 @@
 // Sliders and choices, with the exact value beside each slider.
 import { refusal } from "./address.js";
 import { element, maths } from "./dom.js";
-import { shown, title } from "./numbers.js";
+import { shown, title, typedNumber } from "./numbers.js";
 
 const chooser = (c, values, changed) => {
   const id = `control-${c.name}`,
@@ -48,11 +48,10 @@ const sliding = (c, values, changed, say) => {
     value: scale(values[c.name]),
   });
   const exact = element("input", {
-    type: "number",
+    type: "text", // one for numbers drops a comma without a word
+    inputmode: c.low < 0 ? "text" : "decimal",
+    autocomplete: "off",
     class: "exact",
-    min: c.low,
-    max: c.high,
-    step: "any",
     value: values[c.name],
     "aria-label": `${c.meaning}, exact value`,
   });
@@ -73,9 +72,9 @@ const sliding = (c, values, changed, say) => {
     changed(true);
   });
   exact.addEventListener("change", () => {
-    const x = exact.value === "" ? NaN : Number(exact.value),
+    const [x, read] = typedNumber(exact.value, c.unit),
       why = refusal(c, x, exact.value);
-    say(why || "");
+    say([read, why].filter(Boolean).join(" "));
     if (why) {
       exact.value = values[c.name];
       return;

@@ -3,7 +3,7 @@
 import { COLOURS, DASHES, style } from "./colours.js";
 import { element } from "./dom.js";
 import { sample } from "./legend.js";
-import { nearest, shown } from "./numbers.js";
+import { grouped, nearest, shown } from "./numbers.js";
 import { ON_WHITE } from "./palette.js";
 import { Picture } from "./picture.js";
 
@@ -21,7 +21,7 @@ const power = (x) => {
 const powers = (log, faint) => {
   if (!log) return {};
   const decades = (at) => at.filter((x) => x !== null && whole(x)).length > 1;
-  const word = (x, all) => (x === null ? "" : !decades(all) ? shown(x) : whole(x) ? power(x) : "");
+  const word = (x, all) => (x === null ? "" : !decades(all) ? grouped(shown(x)) : whole(x) ? power(x) : "");
   const filter = (u, at) => at.map((x) => (whole(x) ? x : null));
   return { values: (u, at) => at.map((x) => word(x, at)), grid: { stroke: faint, width: 1, filter } };
 };

@@ -21,11 +21,11 @@ export const element = (tag, attributes = {}, ...children) => {
 /** A place for what is wrong, read aloud when it changes. @param {string} [words] */
 export const complaint = (words = "") => element("p", { class: "complaint", role: "status" }, words);
 
-/** What every page begins with. @param {string} title @param {string} question @param {Node} said */
-export const headed = (title, question, said) => [
+/** What every page begins with. @param {string} title @param {string} question @param {...Node} said */
+export const headed = (title, question, ...said) => [
   element("h1", {}, title),
   element("p", { class: "question" }, question),
-  said,
+  ...said,
 ];
 
 const SVG = "http://www.w3.org/2000/svg";

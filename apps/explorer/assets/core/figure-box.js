@@ -1,6 +1,6 @@
 // @ts-check
 // A picture with its heading, what a reader may keep of it, the table behind it and the code.
-import { writtenOf } from "./address.js";
+import { pageAddress, writtenOf } from "./address.js";
 import { drawn, element } from "./dom.js";
 import { figureSvg } from "./figure.js";
 import { netcdf } from "./netcdf.js";
@@ -28,10 +28,9 @@ const credited = (text, words) => {
 };
 
 /** The address of a page's state. */
-export const linkOf = (spec, values, more = "") => {
+const linkOf = (spec, values, more = "") => {
   const words = [writtenOf(spec, values), more].filter(Boolean).join("&");
-  const here = location.href.split(/[?#]/)[0];
-  return words ? `${here}${spec.answers ? "?" : "#"}${words}` : here;
+  return new URL(pageAddress(spec, spec.slug, words), location.href).href;
 };
 
 const copied = async (text, say) => {
@@ -129,17 +128,11 @@ const saveMenu = (spec, f, figureOf, values, say, code) => {
 };
 
 /**
- * The section of a picture; `codes` gets what shows its code again.
+ * The menu of what a reader may keep of a picture, and its code where it has any; `codes` gets what shows the code
+ * again.
  * @param {any} spec
  */
-export const figureSection = (spec, f, box, figureOf, values, say, codes) => {
-  const table = element(
-    "details",
-    { class: "table", ontoggle: () => table.open && figureOf().fill() },
-    element("summary", {}, "Numbers"),
-    element("div", { class: "scroll", tabindex: "0" }, element("table")),
-  );
-  const below = [table];
+export const figureParts = (spec, f, figureOf, values, say, codes) => {
   let code = null;
   if (f.coded === "here" || (spec.code && f.coded)) {
     const text = element("pre", { tabindex: "0" });
@@ -163,20 +156,32 @@ export const figureSection = (spec, f, box, figureOf, values, say, codes) => {
       text,
     ));
     codes.push(fill);
-    below.push(details);
   }
-  const head = element(
-    "div",
-    { class: "figure-head" },
-    element("h2", {}, f.title),
-    saveMenu(spec, f, figureOf, values, say, code),
+  return { menu: saveMenu(spec, f, figureOf, values, say, code), code: code ? [code] : [] };
+};
+
+/** What stands above a picture. */
+export const headOf = (f, menu) => element("div", { class: "figure-head" }, element("h2", {}, f.title), menu);
+
+/**
+ * The section of a picture; `codes` as of `figureParts`.
+ * @param {any} spec
+ */
+export const figureSection = (spec, f, box, figureOf, values, say, codes) => {
+  const table = element(
+    "details",
+    { class: "table", ontoggle: () => table.open && figureOf().fill() },
+    element("summary", {}, "Numbers"),
+    element("div", { class: "scroll", tabindex: "0" }, element("table")),
   );
+  const { menu, code } = figureParts(spec, f, figureOf, values, say, codes);
   const node = element(
     "section",
     { class: "figure", "data-figure": f.name, "aria-label": f.title },
-    head,
+    headOf(f, menu),
     box,
-    ...below,
+    table,
+    ...code,
   );
   return { node, table };
 };

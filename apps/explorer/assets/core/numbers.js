@@ -4,11 +4,11 @@
 /** @param {number} x */
 export const shown = (x) => (Number.isFinite(x) ? String(Number(x.toPrecision(5))) : String(x));
 
-/** Digits in groups of three, apart by a narrow space, from 10 000 on. @param {string} text */
+/** Digits in groups of three, with a comma between, as the library's own texts have them. @param {string} text */
 export const grouped = (text) => {
   const [whole, rest] = text.split(".");
-  if (/e/.test(text) || whole.replace("-", "").length < 5) return text;
-  return whole.replace(/\B(?=(\d{3})+$)/g, "\u202f") + (rest ? `.${rest}` : "");
+  if (/e/.test(text)) return text;
+  return whole.replace(/\B(?=(\d{3})+$)/g, ",") + (rest ? `.${rest}` : "");
 };
 
 /** A number in a sentence or among facts: four digits; tables and files have more. @param {number} x */
@@ -95,4 +95,22 @@ export const number = (text, unit = "1") => {
   if (unit === "1" && rest === "%") return said === said ? scaled(-2) : NaN;
   if (unit !== "s" || below || !Object.hasOwn(SECONDS, rest)) return NaN;
   return (said * SECONDS[rest][0]) / SECONDS[rest][1];
+};
+
+/**
+ * What a reader typed into a field: its number, NaN where it is none, and a sentence where a comma had to be
+ * interpreted. A minus may be the typographic one.
+ * @param {string} text
+ * @param {string} [unit]
+ * @returns {[number, string]}
+ */
+export const typedNumber = (text, unit = "1") => {
+  const plain = text.trim().replace(/^[\u2212\u2013]/, "-"),
+    [figures] = /^[-+\d.,]*/.exec(plain) || [""];
+  if (!figures.includes(",")) return [number(plain, unit), ""];
+  const thousands = /^[-+]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?$/.test(figures);
+  if (!thousands && !/^[-+]?\d*,\d+$/.test(figures)) return [NaN, ""];
+  const meant = thousands ? figures.replaceAll(",", "") : figures.replace(",", "."),
+    why = thousands ? "a comma before three digits separates thousands" : "the comma is a decimal one";
+  return [number(meant + plain.slice(figures.length), unit), `${figures} is read as ${meant}: ${why}.`];
 };

@@ -2,7 +2,7 @@
 import { COLOURS } from "./colours.js";
 import { element } from "./dom.js";
 import { sample } from "./legend.js";
-import { nearest, shown, ticks } from "./numbers.js";
+import { grouped, nearest, shown, ticks } from "./numbers.js";
 import { ON_WHITE } from "./palette.js";
 import { Picture } from "./picture.js";
 
@@ -100,12 +100,12 @@ export class Plane extends Picture {
     for (const t of (data.xLog ? decades : ticks)(data.xRange))
       parts.push(
         `<path d="M${px(t)},${top}V${H - bottom}" stroke="var(--line)"/>`,
-        text(px(t), H - bottom + 16, shown(t), 'text-anchor="middle"'),
+        text(px(t), H - bottom + 16, grouped(shown(t)), 'text-anchor="middle"'),
       );
     for (const t of (data.yLog ? decades : ticks)(data.yRange))
       parts.push(
         `<path d="M${left},${py(t)}H${W - right}" stroke="var(--line)"/>`,
-        text(left - 6, py(t) + 4, shown(t), 'text-anchor="end"'),
+        text(left - 6, py(t) + 4, grouped(shown(t)), 'text-anchor="end"'),
       );
     parts.push(
       text((left + W - right) / 2, H - 10, data.xTitle, 'text-anchor="middle"'),

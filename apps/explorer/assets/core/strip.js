@@ -4,7 +4,7 @@
 import { COLOURS } from "./colours.js";
 import { drawn, element } from "./dom.js";
 import { alone } from "./ladder.js";
-import { shown, ticks } from "./numbers.js";
+import { grouped, shown, ticks } from "./numbers.js";
 import { Picture } from "./picture.js";
 
 const LETTER = 12,
@@ -77,7 +77,7 @@ export class Strip extends Picture {
         group.append(text(LEFT - 6, py(n) + 4, String(n), { "text-anchor": "end", "font-size": 11 }));
     }
     for (const t of ticks([0, end]))
-      group.append(text(px(t), foot + 15, shown(t), { "text-anchor": "middle", "font-size": 11 }));
+      group.append(text(px(t), foot + 15, grouped(shown(t)), { "text-anchor": "middle", "font-size": 11 }));
     group.append(text(right, high - 3, "time [s]", { "text-anchor": "end", "font-size": 11 }));
     for (const at of timeouts.filter((t) => t <= end))
       group.append(

@@ -1,6 +1,8 @@
 // @ts-check
 // Axes: where their ticks stand and how numbers are written on them.
 
+import { grouped } from "./numbers.js";
+
 /**
  * @typedef {{log: boolean, words: string[] | null, low: number, high: number, from: number, to: number}} Scale
  *   `low` and `high` are decades where the axis is logarithmic, and places in `words` where it has those.
@@ -29,8 +31,7 @@ export function numberText(value, digits) {
     return sign + (lead === 1 ? "" : `${lead}\u202f×\u202f`) + power(k);
   }
   const [whole, part] = (digits === undefined ? String(Number(size.toPrecision(6))) : size.toFixed(digits)).split(".");
-  const apart = whole.length > 4 ? whole.replace(/\B(?=(\d{3})+$)/g, THIN) : whole;
-  return (Number(`${whole}.${part || 0}`) === 0 ? "" : sign) + apart + (part ? `.${part}` : "");
+  return (Number(`${whole}.${part || 0}`) === 0 ? "" : sign) + grouped(part ? `${whole}.${part}` : whole);
 }
 
 /**

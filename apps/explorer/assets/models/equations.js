@@ -55,7 +55,10 @@ const computed = (kind, [a, b]) => {
 /** The words of a line, and its end. @param {string} text @param {number} line @param {number} from */
 const tokensOf = (text, line, from) => {
   const tokens = /** @type {Token[]} */ ([]),
-    code = text.split("#")[0].replace(/[ \t\r]+$/, "");
+    code = text
+      .split("#")[0]
+      .replace(/[ \t\r]+$/, "")
+      .replace(/[\u2212\u2013]/g, "-"); // minus signs as texts have them
   const token = (kind, word, at) => ({
     kind,
     text: word,
@@ -105,7 +108,7 @@ class Reader {
 
   /** @param {string} text */
   expect(text) {
-    if (!this.is(text)) refuse(`${text} is expected here`, this.next);
+    if (!this.is(text)) this.refuse(`${text} is expected here`);
     return this.take();
   }
 
@@ -114,15 +117,30 @@ class Reader {
     return this.take();
   }
 
-  /** A name that a line defines. */
-  own() {
-    const token = this.name();
+  /** The state of a line that begins with dx/dt instead of x'; null of any other line. */
+  quotient() {
+    const [first, line, last] = this.tokens.slice(this.place);
+    if (!/^d./.test(first.text) || line?.text !== "/" || last?.text !== "dt") return null;
+    this.place += 3;
+    return { ...first, text: first.text.slice(1), from: first.from + 1, column: first.column + 1 };
+  }
+
+  /** A name that a line defines: the next word, or the state of a quotient. */
+  own(token = this.name()) {
     if (WORDS.includes(token.text)) refuse(`${token.text} has a meaning of its own; choose another name`, token);
     return token;
   }
 
   end() {
-    if (this.next.kind !== "end") refuse("the line should end here", this.next);
+    if (this.next.kind !== "end") this.refuse("the line should end here");
+  }
+
+  /** What is wrong with the next word: after a number, a comma was meant as a decimal one. @param {string} said */
+  refuse(said) {
+    const before = this.tokens[this.place - 1],
+      after = this.tokens[this.place + 1];
+    const comma = this.is(",") && before?.kind === "number" && after.kind === "number";
+    refuse(comma ? `a decimal number has a point, as in ${before.text}.${after.text}` : said, this.next);
   }
 
   /** A number with its sign, and the words that it is made of. */
@@ -162,6 +180,7 @@ class Reader {
     let left = this.signed();
     while (this.is("*") || this.is("/")) {
       const sign = this.take();
+      if (sign.text === "*" && this.is("*")) refuse("a power is written with ^, as in x^2", sign);
       left = this.made(sign.text, [left, this.signed()], sign);
     }
     return left;
@@ -278,10 +297,11 @@ const linesOf = (text) => {
       read.end();
       return;
     }
-    const name = read.own();
-    if (read.is("'")) {
+    const state = read.quotient(),
+      name = read.own(state || undefined);
+    if (state || read.is("'")) {
       once(name);
-      read.take();
+      if (!state) read.take();
       read.expect("=");
       lines.slopes.push({ name, node: read.sum() });
     } else if (read.is("(")) {

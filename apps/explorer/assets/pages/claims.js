@@ -259,7 +259,7 @@ const mount = (root, spec, signal) => {
       .map((v) => [rows.filter((row) => row.answer && row.answer.verdict === v).length, v])
       .filter(([n]) => n);
     if (open) counts.push([open, "not decided yet"]);
-    counted.textContent = `${rows.length} of ${facts.rows.length} cells${counts.length ? `: ${counts.map(([n, v]) => `${n} ${v}`).join(", ")}` : ""}.`;
+    counted.textContent = `${rows.length} of ${facts.rows.length} cells${counts.length ? `: ${counts.map(([n, v]) => `${n} ${n === 1 ? v : (facts.several[v] ?? v)}`).join(", ")}` : ""}.`;
   };
   const filter = (name, label, choices) => {
     const list = element(

@@ -1,10 +1,9 @@
 // @ts-check
 // The first page: what this is, three doors, users of one link as lights, cards of the articles, and all pages.
-import { readAddress } from "../core/address.js";
-import { pageAddress } from "../core/article.js";
-import { written } from "../core/bench.js";
-import { complaint, element } from "../core/dom.js";
-import { pictureBox } from "../core/figure-box.js";
+import { pageAddress, readAddress } from "../core/address.js";
+import { embedded, written } from "../core/bench.js";
+import { complaint, drawn, element } from "../core/dom.js";
+import { figureParts, pictureBox } from "../core/figure-box.js";
 import { drawingOf, page } from "../core/pages.js";
 import { functionsOf, script } from "../core/server.js";
 import { stage } from "../core/stage.js";
@@ -97,6 +96,23 @@ class Village {
   }
 }
 
+/**
+ * The lights in a square: places, radii and colours; a dark one has none.
+ * @param {Village} village @param {number} size
+ */
+const lightsOf = (village, size) => {
+  const step = size / (SIDE + 0.6);
+  return village.flows.map((one, i) => {
+    const since = village.since(one);
+    return {
+      x: step * ((i % SIDE) + 0.8),
+      y: step * (Math.floor(i / SIDE) + 0.8),
+      r: 0.34 * step * (one.sent ? 1.15 : 1),
+      fill: one.sent ? mix(LIT, GLOW, 0) : since < 1 ? mix(GLOW, DIM, since) : null,
+    };
+  });
+};
+
 const paint = (canvas, village) => {
   const size = canvas.clientWidth,
     scale = devicePixelRatio || 1;
@@ -104,32 +120,45 @@ const paint = (canvas, village) => {
   if (canvas.width !== Math.round(size * scale)) {
     canvas.width = canvas.height = Math.round(size * scale);
   }
-  const pen = canvas.getContext("2d"),
-    step = canvas.width / (SIDE + 0.6),
-    radius = 0.34 * step;
+  const pen = canvas.getContext("2d");
   pen.fillStyle = NIGHT;
   pen.fillRect(0, 0, canvas.width, canvas.height);
   pen.lineWidth = Math.max(1, scale);
-  for (let i = 0; i < DOTS; i++) {
-    const x = step * ((i % SIDE) + 0.8),
-      y = step * (Math.floor(i / SIDE) + 0.8),
-      one = village.flows[i];
-    if (!one) continue;
-    const since = village.since(one);
+  pen.strokeStyle = OUTLINE;
+  for (const { x, y, r, fill } of lightsOf(village, canvas.width)) {
     pen.beginPath();
-    pen.arc(x, y, one.sent ? radius * 1.15 : radius, 0, 2 * Math.PI);
-    if (one.sent || since < 1) {
-      pen.fillStyle = one.sent ? mix(LIT, GLOW, 0) : mix(GLOW, DIM, Math.min(1, since));
-      pen.fill();
-    } else {
-      pen.strokeStyle = OUTLINE;
-      pen.stroke();
-    }
+    pen.arc(x, y, r, 0, 2 * Math.PI);
+    if (fill) pen.fillStyle = fill;
+    if (fill) pen.fill();
+    else pen.stroke();
   }
 };
 
+/** [px] The side of the lights in a file, and a line of text. */
+const SQUARE = 480,
+  LINE = 20;
+
+/** The lights as SVG that stands alone, with sentences below. @param {Village} village @param {string[]} lines */
+const imageOf = (village, lines) => {
+  const height = SQUARE + LINE * (lines.length + 0.5);
+  const svg = drawn(
+    "svg",
+    { viewBox: `0 0 ${SQUARE} ${height}`, width: SQUARE, height, "font-family": "sans-serif", "font-size": 13 },
+    drawn("rect", { width: SQUARE, height, fill: "#ffffff" }),
+    drawn("rect", { width: SQUARE, height: SQUARE, fill: NIGHT }),
+    ...lightsOf(village, SQUARE).map(({ x, y, r, fill }) =>
+      drawn("circle", { cx: x, cy: y, r, fill: fill || "none", stroke: fill ? false : OUTLINE }),
+    ),
+    ...lines.map((line, i) => drawn("text", { x: 8, y: SQUARE + LINE * (i + 1) }, line)),
+  );
+  return new XMLSerializer().serializeToString(svg);
+};
+
+/** The head of the table that is kept: of each method the users who get nothing, and the ends of its interval. */
+const HEAD = ["method", "users", "nothing in 20 s", "low", "high"];
+
 /** The living figure: nodes, and its beginning. */
-const living = (spec, values, chain, signal) => {
+const living = (spec, values, chain, signal, say) => {
   const { facts } = spec,
     still = matchMedia("(prefers-reduced-motion: reduce)");
   const { rtt, timer, epochs, solved } = usersOf(chain, facts.link, facts);
@@ -202,6 +231,7 @@ const living = (spec, values, chain, signal) => {
     const parts = sentence(facts, n, came.nothing);
     says.replaceChildren(...parts.map((part, i) => (i % 2 ? element("b", {}, part) : part)));
     put();
+    codes.forEach((fill) => fill());
     node.dispatchEvent(new CustomEvent("drawn", { bubbles: true, detail: { at: performance.now(), numbers } }));
   };
   slider.addEventListener("input", () => {
@@ -217,6 +247,27 @@ const living = (spec, values, chain, signal) => {
     cancelAnimationFrame(frame);
   });
 
+  const f = { name: "users", title: "Users of one link", alt: "", file: "users-of-one-link", coded: "here" };
+  /** What is kept: the lights, the numbers of the sentence, and the lines that give the model's. */
+  const figure = {
+    image: () => imageOf(village, says.textContent.split(/(?<=by the model,) /)),
+    rows: () => {
+      const recorded = (name, table) => [
+        name,
+        nearestOf(table, values.users),
+        ...table[nearestOf(table, values.users)],
+      ];
+      return [
+        HEAD,
+        ["model", values.users, numbers.model, numbers.model, numbers.model],
+        recorded("packets", facts.packets),
+        recorded("Linux", facts.linux),
+      ];
+    },
+    code: () => facts.code.replace(/users=[\d.]+/, `users=${values.users}`),
+  };
+  const codes = [],
+    { menu, code } = figureParts({ ...spec, plotly: "" }, f, () => figure, values, say, codes);
   const { rate, base_rtt, buffer, packet_size } = facts.link;
   const key = (kind, words) => element("span", {}, element("i", { class: `light ${kind}` }), words);
   const node = element(
@@ -239,7 +290,9 @@ const living = (spec, values, chain, signal) => {
       element("datalist", { id: "recorded-users" }, ...marks),
       button,
       one,
+      menu,
     ),
+    ...code,
     says,
     element(
       "p",
@@ -299,16 +352,15 @@ const card = (spec, one, signal) => {
 const door = (href, title, ...nodes) =>
   element("section", { class: "way" }, element("h2", {}, element("a", { href }, title)), ...nodes);
 
-const TONES = ["good", "fair", "poor", "open"],
-  SHORT = ["hold", "hold with conditions", "do not hold", "are open"];
+const TONES = ["good", "fair", "poor", "open"];
 
 /** How many statements have each verdict, as a bar with its numbers. */
 const bar = (verdicts) =>
   element(
     "ul",
     { class: "verdict-bar" },
-    ...verdicts.map(([, count], i) =>
-      element("li", { class: TONES[i], style: `flex-grow: ${count}` }, element("b", {}, String(count)), ` ${SHORT[i]}`),
+    ...verdicts.map(([words, count], i) =>
+      element("li", { class: TONES[i], style: `flex-grow: ${count}` }, element("b", {}, String(count)), ` ${words}`),
     ),
   );
 
@@ -383,8 +435,12 @@ page("home", {
       element("h2", {}, "Pages of pictures and sliders"),
       element("dl", { class: "contents all" }, ...others.map(entry)),
     );
+    if (new URLSearchParams(written(spec)).has("embed")) {
+      embedded();
+      root.replaceChildren(said, place);
+    }
     const begin = (chain) => {
-      const figure = living(spec, values, chain, signal);
+      const figure = living(spec, values, chain, signal, (words) => (said.textContent = words));
       place.replaceWith(figure.node);
       figure.draw();
       figure.play();

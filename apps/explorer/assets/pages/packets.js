@@ -2,7 +2,7 @@
 // The packet simulator: one scenario or two side by side, each with its form, its run in the background, its pictures.
 import { complaint, element, headed } from "../core/dom.js";
 import { startJob } from "../core/jobs.js";
-import { shown } from "../core/numbers.js";
+import { shown, typedNumber } from "../core/numbers.js";
 import { page } from "../core/pages.js";
 import { plotSection } from "../core/plot.js";
 import { csv, save } from "../core/save.js";
@@ -90,21 +90,25 @@ page("packets", {
     /** The part of the time that all pictures show; null: all of it. */
     let part = null;
     const ends = ["from", "to"].map((word) =>
-      element("input", { type: "number", step: "any", min: "0", id: `time-${word}`, onchange: () => typed() }),
+      element("input", { inputmode: "decimal", autocomplete: "off", id: `time-${word}`, onchange: () => typed() }),
     );
     const zoom = (range) => {
       part = range;
       time.hidden = !end();
       ends.forEach((input, i) => {
         input.value = (range || [0, end()])[i].toPrecision(4) / 1;
-        input.max = end();
       });
       pictures().forEach((picture) => picture.draw());
     };
     const typed = () => {
-      const [from, to] = ends.map((input) => Number(input.value));
+      const read = ends.map((input) => typedNumber(input.value, "s")),
+        [from, to] = read.map(([x]) => x);
+      timed.textContent = read
+        .map(([x, words], i) => (Number.isNaN(x) ? `${ends[i].value} is no number.` : words))
+        .join(" ");
       zoom(to > from && from >= 0 && to - from < end() ? [from, Math.min(to, end())] : null);
     };
+    const timed = element("span", { role: "status" });
     const time = element(
       "p",
       { class: "actions time", hidden: true },
@@ -112,6 +116,7 @@ page("packets", {
       ...["from", "to"].flatMap((word, i) => [element("label", { for: `time-${word}` }, word), ends[i]]),
       element("button", { type: "button", onclick: () => zoom(null) }, "All of it"),
       element("span", { class: "note" }, "or drag across a picture"),
+      timed,
     );
 
     class Run {
