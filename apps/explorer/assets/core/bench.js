@@ -7,7 +7,6 @@ import { figureSection, pictureBox } from "./figure-box.js";
 import { first } from "./guess.js";
 import { link, pointing } from "./pointing.js";
 import { drawingOf } from "./pages.js";
-import { Picture } from "./picture.js";
 import { get } from "./server.js";
 import { save } from "./save.js";
 import { stage } from "./stage.js";
@@ -237,18 +236,7 @@ export const bench = (root, spec) => {
     ),
   );
   showControls();
-  // One layout of the page for all widths. Pictures below the window wait for the first paint: until then one without
-  // a box stands for each.
-  const lower = pictures.filter((f) => figures[f.name].width && boxes[f.name].getBoundingClientRect().top > innerHeight);
-  for (const f of lower) scene.figures[f.name] = new Picture(f, null);
-  const twice = drawing.draws === "twice";
-  scene.draw(twice);
-  for (const { name } of lower) {
-    figures[name].data = scene.figures[name].data;
-    scene.figures[name] = figures[name];
-  }
-  const others = () => (twice ? scene.draw() : lower.forEach(({ name }) => figures[name].resize()));
-  requestAnimationFrame(() => setTimeout(others));
+  scene.draw();
   if (complaints.length) address(); // a copied link is a good one
   signal.addEventListener("abort", () => clearTimeout(timer));
   return values;
