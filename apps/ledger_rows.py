@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from tcpdynamics.paper_figures import deciding, experiments, ledger, reasons, rules, statements
@@ -150,13 +151,18 @@ def case_in_words(claim: Claim) -> str:
     one = experiments.get_experiment(claim.experiment)
     if set(claim.case) != set(one.cases):
         return ", ".join(f"{axis} {label}" for axis, label in claim.case.items()) or "all cases"
-    scenario = one.build([claim.case[axis] for axis in one.cases], one.reading_labels(1)[0])
+    flows, rate, duration = _run_of(claim.experiment, tuple(claim.case[axis] for axis in one.cases))
+    return f"{deciding.name_of(claim.case)}: {flows} flow{'s' * (flows > 1)}, {_rate(rate)}, {duration:g} s"
+
+
+@cache
+def _run_of(experiment: str, labels: tuple[str, ...]) -> tuple[int, float, float]:
+    """Flows, least rate and duration of a case, which several claims share."""
+    one = experiments.get_experiment(experiment)
+    scenario = one.build(list(labels), one.reading_labels(1)[0])
     rates = [link.rate for link in scenario.links if link.rate is not None]
     rates += [scenario.bottleneck.rate] if scenario.bottleneck else []
-    flows = sum(flow.count for flow in scenario.flows)
-    return (
-        f"{deciding.name_of(claim.case)}: {flows} flow{'s' * (flows > 1)}, {_rate(min(rates))}, {scenario.duration:g} s"
-    )
+    return sum(flow.count for flow in scenario.flows), min(rates), scenario.duration
 
 
 def _rate(rate: float) -> str:
@@ -238,8 +244,8 @@ def statement(came: Outcome, rows: statements.Rows) -> dict[str, Any]:
 
 def _marks(summary: Summary) -> str:
     """The marks with what they are counted of."""
-    held, of = map(sum, zip(*summary.marks.values(), strict=True))
-    return f"{held} of {of} decided central and supporting statements hold: {summary.marks_in_words}"
+    holding, of = map(sum, zip(*summary.marks.values(), strict=True))
+    return f"{holding} of {of} decided central and supporting statements hold: {summary.marks_in_words}"
 
 
 def _counts(summary: Summary) -> str:

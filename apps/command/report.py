@@ -26,8 +26,8 @@ from .progress import Steps
 @click.option(
     "--quick",
     is_flag=True,
-    help="A look in about 20 s: fewer loads, 5 runs of 300 s each instead of 8 of 5000 s, fewer seeds beside ns-2, "
-    "shorter comparisons with fluids, coarser charts.",
+    help="A first look: fewer loads, 5 runs of 300 s each instead of 8 of 5000 s, fewer seeds against ns-2, "
+    "shorter comparisons with fluids, coarser charts, no runs of Linux, LEAP or M/TCP.",
 )
 @force_option
 def report(output: Path, quick: bool, force: bool) -> None:

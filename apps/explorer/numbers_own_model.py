@@ -94,9 +94,9 @@ def followed(problem: Any, point: dict[str, float], axes: Axes, ends: dict[str, 
     """(state, place) The point of rest, followed straight from the sliders to places; NaN where it ends."""
     states = np.full((len(point), len(next(iter(ends.values())))), np.nan)
     for longest in LONGEST:  # other steps, where one fell on a place where two points of rest meet
-        missing = np.flatnonzero(np.isnan(states).any(axis=0))
-        if len(missing):
-            states[:, missing] = walked(problem, point, axes, {name: row[missing] for name, row in ends.items()}, longest)
+        gone = np.flatnonzero(np.isnan(states).any(axis=0))
+        if len(gone):
+            states[:, gone] = walked(problem, point, axes, {name: row[gone] for name, row in ends.items()}, longest)
     return states
 
 
@@ -108,8 +108,8 @@ def walked(problem: Any, point: dict[str, float], axes: Axes, ends: dict[str, An
         return {name: between(float(problem.parameters[name]), ends[name][places], s, axes[name][2]) for name in axes}
 
     now: Any = np.repeat(np.array(list(point.values()))[:, None], count, axis=1)
-    near = at_rest(problem, at(NEAR, np.arange(count)), now, base)
-    slope, bend = np.nan_to_num((near - now) / NEAR), np.zeros_like(now)
+    beyond = at_rest(problem, at(NEAR, np.arange(count)), now, base)
+    slope, bend = np.nan_to_num((beyond - now) / NEAR), np.zeros_like(now)
     s, size, last, places = np.zeros(count), np.full(count, FIRST), np.zeros(count), np.arange(count)
     while len(places):
         goal, before, old = np.where(s[places] < 1 - END, 1 - END, 1.0), now[:, places], slope[:, places]
@@ -169,8 +169,8 @@ def crossed(state_at: Any, growth_at: Any, one: Any, other: Any, low: Any, high:
     taken for it.
     """
     chord = other - one
-    near = state_at(np.full(len(low), SLOPE), one), state_at(np.full(len(low), 1 - SLOPE), other)
-    rise, fall = (near[0] - one) / SLOPE - chord, (other - near[1]) / SLOPE - chord
+    beside = state_at(np.full(len(low), SLOPE), one), state_at(np.full(len(low), 1 - SLOPE), other)
+    rise, fall = (beside[0] - one) / SLOPE - chord, (other - beside[1]) / SLOPE - chord
     rise, fall = (np.where(np.isnan(x).any(axis=0), 0.0, x) for x in (rise, fall))
     a, b, off_a, off_b = np.zeros(len(low)), np.ones(len(low)), 0 * one, 0 * one  # how far the rests are off the cubic
     for _ in range(HALVINGS):

@@ -50,7 +50,7 @@ def totals(tables: Iterable[Mapping[str, Any]]) -> dict[str, int]:
 
 
 def chain_finding(result: xr.Dataset, figure: go.Figure) -> tuple[str, dict[str, Any]]:
-    """The famous agreement: at how many loads the printed chain is near, by link; and P(silent) against the loss."""
+    """At how many loads the printed chain is near the packets, by link; and P(silent) against the loss."""
     verdicts = result.verdict.sel(chain="full")
     matches = {
         str(k): int(verdicts.sel(link=k).isin([Verdict.AGREES, Verdict.CLOSE]).sum()) for k in result.link.values
@@ -61,6 +61,8 @@ def chain_finding(result: xr.Dataset, figure: go.Figure) -> tuple[str, dict[str,
     )
     if matches["spread"] < matches["independent"] + 2:
         text = text.removesuffix(" Errors cancel.")
+    undecided = int((verdicts.sel(link=["spread", "independent"]) == Verdict.UNDECIDED).sum())
+    text += f" These runs leave {undecided} of the verdicts undecided." if undecided else ""
     names = {"full": "the chain", "spread": "packets, spread RTTs", "independent": "packets, its assumptions hold"}
     data = [
         one | {"name": names[one["legendgroup"]], "showlegend": True}

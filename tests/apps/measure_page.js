@@ -49,5 +49,6 @@ const columns = figures.map(figure =>
 
 parent.postMessage(JSON.stringify({
   wide, beyond, scrolls, columns, over: over.map(figure => figure.id), contrast: Math.min(...contrasts),
+  found: Math.max(...[...document.querySelectorAll(".found .drawn")].map(figure => box(figure).bottom + scrollY)),
   page: light(number(getComputedStyle(document.body).backgroundColor)),
 }), "*");

@@ -116,6 +116,26 @@ def test_each_address_opens_its_step_with_picture_and_control_in_sight(
 
 
 @pytest.mark.parametrize("slug", WHOLE)
+def test_each_number_of_packets_has_its_interval(tab: Page, server: str, slug: str) -> None:
+    """In as many digits as it supports; every other number stands alone, in four digits at most."""
+    for k, step in enumerate(WHOLE[slug].steps, 1):
+        text = " ".join([*step["before"], *step["after"]])
+        names = re.findall(r"\{=(\w+)", text)
+        came = at_step(tab, f"{server}/{slug}", k)["numbers"]
+        for name, words in zip(names, came, strict=True):
+            if not name.startswith("packets_"):
+                assert re.fullmatch(r"[-\d.\u202f]+(e[-+]\d+)?( %)?", words), (k, name, words)
+                assert len(re.sub(r"\D", "", words).lstrip("0")) <= 4
+                continue
+            assert "parentheses" in text, (k, name)
+            if "where recorded" in text and re.fullmatch(r"\d\d %", words):
+                continue
+            mean, low, high = re.fullmatch(r"([\d.]+)(?: %)? \(([\d.]+) to ([\d.]+)\)", words).groups()  # type: ignore[union-attr]
+            unit = 10.0 ** -len(mean.partition(".")[2])
+            assert float(low) <= float(mean) <= float(high) and unit <= float(high) - float(low) <= 25 * unit, words
+
+
+@pytest.mark.parametrize("slug", WHOLE)
 def test_a_guess_hides_and_shows(tab: Page, server: str, slug: str) -> None:
     k = next(k for k, step in enumerate(WHOLE[slug].steps, 1) if step["guess"])
     assert at_step(tab, f"{server}/{slug}", k)["hidden"] == "hidden"
@@ -261,7 +281,7 @@ def test_the_old_measurements_of_the_article_are_those_of_the_theory(tab: Page, 
     at_step(tab, f"{server}/paper-lotka-volterra", 4)
     assert float(said(tab, 4)[0]) == pytest.approx(math.pi / 2 / 1.95, abs=1e-4)
     at_step(tab, f"{server}/paper-lotka-volterra", 3)
-    bound, windows, throughput, *_ = map(float, said(tab, 3))
+    bound, windows, throughput = map(float, said(tab, 3)[:3])
     assert (bound, windows, throughput) == pytest.approx((1 / 0.9, 20 / (1 + 19 * 0.9), 20 * 0.1 + 0.9), abs=1e-3)
 
 

@@ -83,6 +83,8 @@ def test_the_report_fits_and_is_legible(browser, tmp_path, quick_report, width, 
     assert page["wide"] == width and (page["page"] < 0.1) == dark
     assert page["beyond"] == [] and page["scrolls"] == [] and page["over"] == []
     assert page["contrast"] >= 4.5
+    # The first screen of a laptop has the three findings with their pictures whole.
+    assert page["found"] <= (720 if width == 1280 else 5000)
     # Panels side by side where there is room, else below one another, small ones in pairs.
     assert len(page["columns"]) > 15 and min(page["columns"]) == 1
     assert max(page["columns"]) == (2 if width == 390 else 4)

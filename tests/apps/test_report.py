@@ -57,6 +57,16 @@ def test_first_screen_counts_what_the_ledger_has(page: str) -> None:
     assert f"Packets give {100 * reno:.0f} % to {100 * leap:.0f} %." in page
 
 
+def test_first_screen_of_a_quick_report_says_which_runs_it_has(page: str) -> None:
+    """No sentence of it has an agreement that its own numbers deny, nor runs that the page lacks."""
+    first = page[page.index("<main>") : page.index('id="paper-')]
+    assert 'id="linux_sub_packet"' not in page and "(full report)" in first and "none of Linux, LEAP or M/TCP" in first
+    assert "agreement" not in first.lower()
+    found = (re.findall(rf"{words} at (\d+)", first)[0] for words in ("matches packets", "it matches"))
+    spread, independent = map(int, found)
+    assert ("Errors cancel" in first) == (spread >= 2 + independent)
+
+
 def test_numbers_of_figures_are_rounded_and_whole() -> None:
     figure = go.Figure(go.Scatter(x=np.array([1 / 3, np.nan]), y=np.array([[1.0], [2e-9]])[:, 0], text=["</script>"]))
     data = re.search(r"json\">(.*)</script></div></div>", html_of({"x": figure})["x"])

@@ -5,7 +5,7 @@ import { begin } from "./bench.js";
 import { controlsOf, within } from "./controls.js";
 import { complaint, element, headed, maths } from "./dom.js";
 import { figureParts, headOf, pictureBox, svgOf } from "./figure-box.js";
-import { brief, grouped, percent, shown } from "./numbers.js";
+import { brief, grouped, inEnds, percent, shown } from "./numbers.js";
 import { stage } from "./stage.js";
 
 const TONES = { holds: "good", "holds with conditions": "fair", "does not hold": "poor" };
@@ -49,9 +49,6 @@ const inSentence = (c, control, values) => {
   return { node: element("span", { class: "in-sentence" }, value, " ", control.input), put };
 };
 
-/** A probability in a text: three digits, so that an interval has two ends. @param {number} x */
-const inPercent = (x) => `${Number((100 * x).toPrecision(3))} %`;
-
 /** A paragraph: text with controls, numbers, verdicts and links. */
 const paragraph = (spec, text, placed) =>
   element(
@@ -61,7 +58,8 @@ const paragraph = (spec, text, placed) =>
       const [, name, per] = /^\{=(\w+)( %)?\}$/.exec(part) || [];
       if (name) {
         const node = element("b", { class: "number" });
-        placed.numbers.push({ node, name, format: per ? inPercent : brief });
+        const alone = per ? percent : brief;
+        placed.numbers.push({ node, name, format: (x) => (Array.isArray(x) ? inEnds(x, per) : alone(x)) });
         return [node];
       }
       if (/^\{\w+\}$/.test(part)) return [placed.control(part.slice(1, -1))];

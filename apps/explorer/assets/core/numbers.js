@@ -17,6 +17,19 @@ export const brief = (x) => {
   return Number.isNaN(x) ? "none" : String(x);
 };
 
+/**
+ * A measured number and its ends, with as many digits as their distance supports; alone where it has none.
+ * @param {(number | null)[]} ends mean, low, high @param {string} [per] " %" for a probability
+ */
+export const inEnds = ([mean, low, high], per = "") => {
+  const [x, from, to] = [mean, low, high].map((one) => Number(one) * (per ? 100 : 1)),
+    half = low === null ? 0 : (to - from) / 2,
+    places = Math.max(0, -Math.floor(Math.log10(half)));
+  if (mean === null) return "none";
+  const word = (one) => (half > 0 ? one.toFixed(places) : String(Number(one.toPrecision(2))));
+  return `${word(x)}${per}${half > 0 ? ` (${word(from)} to ${word(to)})` : ""}`;
+};
+
 /** So many packets, in a sentence. @param {number} x */
 export const inPackets = (x) => `${brief(x)} packet${brief(x) === "1" ? "" : "s"}`;
 

@@ -1,5 +1,5 @@
 // @ts-check
-import { between, brief, percent, title } from "../core/numbers.js";
+import { between, brief, inEnds, percent, title } from "../core/numbers.js";
 import { page } from "../core/pages.js";
 
 /**
@@ -48,9 +48,6 @@ const table1 = (figure, rows, share, marker) => {
     ],
   });
 };
-
-/** A share with its 95 % interval, where there is one. */
-const ends = ([mean, low, high]) => `${percent(mean)}${low === null ? "" : ` [${percent(low)} to ${percent(high)}]`}`;
 
 page("leap", {
   draw(values, functions, figures, set, spec) {
@@ -155,7 +152,7 @@ page("leap", {
         `and ${percent(share(values.density, two[1]))} with it.`,
       table1:
         `${values.variant} at 3.5 transfers a second, nodes ${values.nodes}: published ${percent(last.published)}, ` +
-        `packets ${ends(last.packets)}${last.ns2 ? `, ns-2 ${ends(last.ns2)}` : ""}.`,
+        `packets ${inEnds(last.packets, " %")}${last.ns2 ? `, ns-2 ${inEnds(last.ns2, " %")}` : ""}.`,
     };
     return {
       says,
@@ -170,8 +167,8 @@ page("leap", {
         capacity,
         published_reno: reno.published,
         published_leap: own.published,
-        packets_reno: reno.packets[0],
-        packets_leap: own.packets[0],
+        packets_reno: reno.packets,
+        packets_leap: own.packets,
       },
     };
   },

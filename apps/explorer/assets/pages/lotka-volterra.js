@@ -384,9 +384,9 @@ const showSums = (values, figures, { counts, windows, throughput }) => {
     windows20: by.windows(20),
     throughput20: by.throughput(20),
     bound: 1 / gamma,
-    packets_windows20: windows.at(-1)[0],
-    packets_throughput20: throughput.at(-1)[0],
-    packets_windows10: windows.at(-2)[0],
+    packets_windows20: windows.at(-1),
+    packets_throughput20: throughput.at(-1),
+    packets_windows10: windows.at(-2),
   };
 };
 

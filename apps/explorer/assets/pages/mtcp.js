@@ -232,8 +232,7 @@ page("mtcp", {
         printed: told.printed.immediate[next],
         printed_duplicated: told.printed.duplicated[next],
         printed_gain: told.printed.immediate[next] / told.printed.reno[next] - 1,
-        packets_low: told.packets.immediate[next][1],
-        packets_high: told.packets.immediate[next][2],
+        packets_immediate: told.packets.immediate[next],
       },
     };
   },

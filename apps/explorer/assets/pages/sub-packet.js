@@ -2,7 +2,7 @@
 import { complaint, element, maths } from "../core/dom.js";
 import { startJob } from "../core/jobs.js";
 import { Ladder } from "../core/ladder.js";
-import { brief, inPackets, percent, shown, title } from "../core/numbers.js";
+import { brief, inEnds, inPackets, percent, shown, title } from "../core/numbers.js";
 import { KINDS, page } from "../core/pages.js";
 import { ask, get, load } from "../core/server.js";
 
@@ -369,25 +369,19 @@ const beside = (figures, chosen, apart, here, { at, valid, W, loss }) => {
   const ofFull = law("full");
   return {
     measured_flows: row.flows,
-    measured_loss: p,
-    measured_silent: row.sent[0][0],
-    measured_low: row.sent[0][1],
-    measured_high: row.sent[0][2],
-    again: nearest(apart).again[0],
-    again_low: row.again ? row.again[1] : NaN,
-    again_high: row.again ? row.again[2] : NaN,
-    first_timeout: row.timeout ? row.timeout[0] : NaN,
+    packets_loss: row.loss,
+    packets_silent: row.sent[0],
+    packets_again: nearest(apart).again,
     chain_silent: ofFull[0] ?? NaN,
-    apart: Math.abs((ofFull[0] ?? NaN) - row.sent[0][0]),
   };
 };
 
 /** What an article says below the measured points: the load that is nearest. */
-const aboutOf = (name, { measured_flows, measured_loss, measured_silent, chain_silent }) => {
+const aboutOf = (name, { measured_flows, packets_loss, packets_silent, chain_silent }) => {
   const law = Number.isFinite(chain_silent) ? `; the full chain says ${percent(chain_silent)}` : "";
   const words =
-    `${name}, ${measured_flows} flows: at a loss of ${percent(measured_loss)}, ` +
-    `silent in ${percent(measured_silent)} of the round trips${law}.`;
+    `${name}, ${measured_flows} flows: at a loss of ${percent(packets_loss[0])}, ` +
+    `silent in ${inEnds(packets_silent, " %")} of the round trips, 95 % interval${law}.`;
   return { measured: words, measured_law: words };
 };
 

@@ -2,7 +2,7 @@
 import { COLOURS } from "../core/colours.js";
 import { drawn, element } from "../core/dom.js";
 import { orbit, spectralRadius } from "../core/motion.js";
-import { brief, inPackets, percent, title } from "../core/numbers.js";
+import { brief, inEnds, inPackets, percent, title } from "../core/numbers.js";
 import { KINDS, page } from "../core/pages.js";
 import { ON_WHITE } from "../core/palette.js";
 import { Plane } from "../core/plane.js";
@@ -437,13 +437,14 @@ page("t-refwa", {
       ? `Small deviations from rest ${end}. At rest all flows together have a window of ${inPackets(window)}; the queue holds ${inPackets(queue)}.`
       : `Small deviations ${end}.`;
     const of = (word) => fates.filter((one) => one === word).length;
+    const measured = (row) => ["", ", low", ", high"].map((end) => printed[`fairness, packets${end}`][row]);
     return {
       says,
       about: {
         readings: `At φ = ${brief(values.phi)} and ψ = ${brief(values.psi)}, ${of("settles")} of ${fates.length} interpretations settle, do not: ${of("does not")}, on the edge: ${of("edge")}.`,
         groups: `The code of round-trip times leaves a Jain's index of ${brief(index)}.`,
         code: `Within the code a decoded time is off by at most ${percent(error)}; beyond ${brief(functions.groups.longest)} s the code ends.`,
-        table: `On ${values.line} T-REFWA has a fairness of ${brief(printed["fairness, packets"][last])} in packets, and Reno ${brief(printed["fairness, packets"][0])}.`,
+        table: `On ${values.line} T-REFWA has a fairness of ${inEnds(measured(last))} in packets, and Reno ${inEnds(measured(0))}; 95 % intervals.`,
       },
       numbers: {
         window,
@@ -457,13 +458,11 @@ page("t-refwa", {
         worst: functions.groups.worst,
         error,
         longest: functions.groups.longest,
-        moves: spec.facts.moves[0],
-        moves_low: spec.facts.moves[1],
-        moves_high: spec.facts.moves[2],
+        packets_move: spec.facts.moves,
         fair_printed: printed["fairness, the paper"][last],
-        fair_packets: printed["fairness, packets"][last],
+        packets_fair: measured(last),
         reno_printed: printed["fairness, the paper"][0],
-        reno_packets: printed["fairness, packets"][0],
+        packets_reno: measured(0),
       },
     };
   },
