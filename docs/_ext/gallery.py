@@ -47,6 +47,8 @@ def write(app: Any) -> None:
     (PAGES.parent / "static").mkdir(exist_ok=True)
     (PAGES.parent / "static" / "figures.js").write_text(bundle("core/report.js"), encoding="utf-8")
     scripts = sorted(SCRIPTS.glob("*.py"))
+    for page in set(PAGES.glob("*.md")) - {PAGES / f"{script.stem}.md" for script in scripts}:
+        page.unlink()  # its script was renamed or removed
     with ProcessPoolExecutor(2) as pool:
         wrong = [said for said in pool.map(_made, scripts) if said]
     if wrong:
