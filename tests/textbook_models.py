@@ -1,4 +1,4 @@
-"""Models of other fields, as a reader types them: points of rest that meet, end, move to infinity, or lie on a grid."""
+"""Models of other fields, as a reader types them: equilibria that meet, end, move to infinity, or lie on a grid."""
 
 MODELS = {
     "Hayes: places of the grid lie on the boundary": "x' = a*x + b*x(t-1)\na = -1 in -3..3\nb = -0.5 in -3..3",

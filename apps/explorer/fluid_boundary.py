@@ -1,4 +1,4 @@
-"""Where fluid TCP turns from rest to swing: the boundary of stability, as a program that the page runs too."""
+"""Where fluid TCP turns from equilibrium to swing: the boundary of stability, as a program that the page runs too."""
 
 from __future__ import annotations
 

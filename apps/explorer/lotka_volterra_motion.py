@@ -1,4 +1,4 @@
-"""The motion of Lotka-Volterra flows as the page runs it: programs, points of rest, boundaries, orbits."""
+"""The motion of Lotka-Volterra flows as the page runs it: programs, equilibria, boundaries, orbits."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def flows_program(values: Values) -> tuple[Program, tuple[str, ...], dict[str, A
 
 
 def sent_program(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
-    """The rates that flows send at; then points of rest: where the flows settle, flow 1 alone, the last flow alone."""
+    """The rates that flows send at; then equilibria: where the flows settle, flow 1 alone, the last flow alone."""
     values = SOME | dict(values)
     system = _system(values["reading"], values["flows"])
     model = READINGS[values["reading"]](**fields_of(values), capacity=per_flow(capacities_of(values)))
@@ -269,7 +269,7 @@ def points_of_rest(**point: Any) -> list[list[float]]:
 
 
 def nullclines(top: float, **point: Any) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Places up to `top`, and where the first and the last flow neither grow nor shrink there, the others at rest."""
+    """Places up to `top`, and where the first and the last flow do not change there, the others at equilibrium."""
     n, places, settled = int(point["flows"]), np.linspace(1e-6 * top, top, 60), points_of_rest(**point)[0]
     program, inputs, about = flows_program(point)
     labels, delayed = inputs[:n], inputs[n : n + about["delayed"]]

@@ -1,4 +1,4 @@
-"""The numbers of each picture of the page of fluid TCP; `end` is how many delays at rest are shown."""
+"""The numbers of each picture of the page of fluid TCP; `end` is how many delays at equilibrium are shown."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tcpdynamics.solvers import trajectory
 
 
 def delay(model: Any) -> float:
-    """The round-trip time at rest [s]."""
+    """The round-trip time at equilibrium [s]."""
     return float(min(model.equilibrium().rtt, model.base_rtt + model.buffer / model.capacity))
 
 
@@ -23,7 +23,7 @@ def motion(model: Any, end: float) -> Any:
 
 
 def verdict(model: Any) -> str:
-    """Whether the point of rest is stable, by the exact linearisation; empty where the buffer is full there."""
+    """Whether the equilibrium is stable, by the exact linearisation; empty where the buffer is full there."""
     margin = model.stability_margin()
     return "" if np.isnan(margin) else ": stable" if margin > 0 else ": unstable"
 
@@ -31,13 +31,13 @@ def verdict(model: Any) -> str:
 def window(model: Any, end: float) -> pd.DataFrame:
     """The mean window."""
     course = motion(model, end)
-    return pd.DataFrame({"time [s]": course.time, "window": course.W, "at rest": model.equilibrium().window})
+    return pd.DataFrame({"time [s]": course.time, "window": course.W, "at equilibrium": model.equilibrium().window})
 
 
 def queue(model: Any, end: float) -> pd.DataFrame:
     """The queue."""
     course, rest = motion(model, end), model.equilibrium().queue
-    table = pd.DataFrame({"time [s]": course.time, "queue": course.q, "at rest": rest})
+    table = pd.DataFrame({"time [s]": course.time, "queue": course.q, "at equilibrium": rest})
     if max(course.q.max(), rest) > 0.3 * model.buffer:
         table["buffer"] = model.buffer
     return table
@@ -49,19 +49,19 @@ def planes(lines: dict[str, Any], x: str, y: str) -> pd.DataFrame:
 
 
 def large_swings(course: Any, rest: Any) -> list[Swing | None]:
-    """The last swing of queue and window; None where it is small beside the point of rest."""
+    """The last swing of queue and window; None where it is small beside the equilibrium."""
     swings = (swing(course.time, course.q), max(1, rest.queue)), (swing(course.time, course.W), rest.window)
     return [last if last and last.high - last.low > 1e-3 * size else None for last, size in swings]
 
 
 def plane(model: Any, end: float) -> pd.DataFrame:
-    """Window and queue, the point of rest, and the last swing."""
+    """Window and queue, the equilibrium, and the last swing."""
     course, rest = motion(model, end), model.equilibrium()
     q, W = course.q.values, course.W.values
     tops = max(1, q.max(), rest.queue), max(W.max(), rest.window)
     large = [(last, top) for last, top in zip(large_swings(course, rest), tops, strict=True) if last]
-    lines = {f"point of rest{verdict(model)}": ([rest.window], [rest.queue]), "motion": (W, q)}
-    if large and large[0][0].high - large[0][0].low > 0.05 * large[0][1]:  # else the point of rest hides it
+    lines = {f"equilibrium{verdict(model)}": ([rest.window], [rest.queue]), "motion": (W, q)}
+    if large and large[0][0].high - large[0][0].low > 0.05 * large[0][1]:  # else the equilibrium hides it
         part = slice(large[0][0].first, large[0][0].last + 1)
         lines["last swing"] = W[part], q[part]
     return planes(lines, "window [packet]", "queue [packet]")
@@ -79,14 +79,14 @@ def chart(marking: str, model: Any, fields: dict[str, float]) -> pd.DataFrame:
 
 
 def facts(marking: str, model: Any, fields: dict[str, float], end: float) -> pd.DataFrame:
-    """Rest and swing."""
+    """Equilibrium and oscillation."""
     course, rest = motion(model, end), model.equilibrium()
     of_queue, of_window = large_swings(course, rest)
     last = of_queue or of_window
     rows = {
         "small deviations": {": stable": "die out", ": unstable": "grow"}.get(verdict(model), "no closed form"),
-        "window at rest": rest.window, "queue at rest": rest.queue, "marked at rest": rest.loss,
-        "round-trip time at rest": rest.rtt,
+        "window at equilibrium": rest.window, "queue at equilibrium": rest.queue, "marked at equilibrium": rest.loss,
+        "round-trip time at equilibrium": rest.rtt,
         "swing of the queue": of_queue.high - of_queue.low if of_queue else np.nan,
         "swing of the window": of_window.high - of_window.low if of_window else np.nan,
         "period": last.period if last else np.nan,

@@ -71,7 +71,7 @@ def plane(
     kind: Any, fields: dict[str, Any], capacities: list[float], begin: tuple[float, float], joins: float, leaves: float,
     end: float, whole: bool, point: dict[str, Any],
 ) -> pd.DataFrame:  # fmt: skip
-    """Two of the flows: the motion, where each stands still, and the points of rest."""
+    """Two of the flows: the motion, where each stands still, and the equilibria."""
     of_flows = sent(kind, fields, capacities, begin, joins, leaves, end, whole)
     n, K = len(capacities), capacities[-1]
     first, last = of_flows[0], np.where(np.isfinite(of_flows[0]), of_flows[-1], np.nan)
@@ -146,7 +146,7 @@ COUNTS, LINKS = (2, 5, 10, 20), (5, 8, 12, 15, 18, 25, 30)
 
 
 def sums(gamma: float) -> pd.DataFrame:
-    """What all flows send at rest, over the link; packets at gamma = 0.9, over the settings that were simulated."""
+    """What all flows send at equilibrium, over the link; packets at gamma = 0.9 over all simulated settings."""
     n = np.arange(1, 21)
     table = pd.DataFrame({
         "flows": n, "others' windows": n / (1 + (n - 1) * gamma), "others' throughput": n * (1 - gamma) + gamma,
@@ -163,7 +163,7 @@ def sums(gamma: float) -> pd.DataFrame:
 
 
 def shares(point: dict[str, Any]) -> pd.DataFrame:
-    """What the first of two flows gets of both flows' rates at rest, in the network of Fig. 8, and in its packets."""
+    """The first of two flows' part of both rates at equilibrium, in the network of Fig. 8 and in its packets."""
     rate = np.linspace(5, 30, 51)
     first, last = np.minimum(rate, 10), np.minimum(rate, 20)  # the tightest links
     scale = point["capacity"] / 10
@@ -172,7 +172,7 @@ def shares(point: dict[str, Any]) -> pd.DataFrame:
         for a, b, c in zip(first.tolist(), last.tolist(), rate.tolist(), strict=True)
     ]
     table = pd.DataFrame({
-        "rate of the link [Mbit/s]": rate, "at rest": [row[0] / (row[0] + row[-1]) for row in rows],
+        "rate of the link [Mbit/s]": rate, "at equilibrium": [row[0] / (row[0] + row[-1]) for row in rows],
         "eq. (9)": first / (first + last),
     })  # fmt: skip
     places = np.searchsorted(rate, LINKS)

@@ -1,4 +1,4 @@
-"""The numbers of each picture of a model of one's own: its motion, its point of rest, the roots there, the chart."""
+"""The numbers of each picture of a model of one's own: its motion, its equilibrium, the roots there, the chart."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def motion(problem: Any, end: float) -> pd.DataFrame:
 
 
 def resting(problem: Any) -> dict[str, float]:
-    """The least unstable point of rest around the start, of those on its side of zero if there are any."""
+    """The least unstable equilibrium around the start, of those on its side of zero if there are any."""
     searched = equilibria(problem)
     points = pd.DataFrame({name: np.atleast_1d(searched[name]) for name in (*problem.rhs, "abscissa")})
     aside = [(points[name] * float(problem.start[name]) < 0) for name in problem.rhs]
@@ -44,7 +44,7 @@ def resting(problem: Any) -> dict[str, float]:
 
 
 def leading(problem: Any, point: dict[str, float], count: int = 6) -> Any:
-    """The rightmost roots at a point of rest, as many of them as are certain."""
+    """The rightmost roots at an equilibrium, as many of them as are certain."""
     for number in range(count, 0, -1) if point else []:
         spectrum = characteristic_roots(problem, at=point, count=number).characteristic_root.values
         if not np.isnan(spectrum).any():
@@ -91,9 +91,9 @@ def sizes(problem: Any) -> Any:
 
 
 def followed(problem: Any, point: dict[str, float], axes: Axes, ends: dict[str, Any]) -> Any:
-    """(state, place) The point of rest, followed straight from the sliders to places; NaN where it ends."""
+    """(state, place) The equilibrium, followed straight from the sliders to places; NaN where it ends."""
     states = np.full((len(point), len(next(iter(ends.values())))), np.nan)
-    for longest in LONGEST:  # other steps, where one fell on a place where two points of rest meet
+    for longest in LONGEST:  # other steps, where one fell on a place where two equilibria meet
         gone = np.flatnonzero(np.isnan(states).any(axis=0))
         if len(gone):
             states[:, gone] = walked(problem, point, axes, {name: row[gone] for name, row in ends.items()}, longest)
@@ -136,7 +136,7 @@ def at_rest(problem: Any, spots: dict[str, Any], lead: Any, base: Any) -> Any:
 
 
 def heights(problem: Any, spots: dict[str, Any], states: Any) -> Any:
-    """(place,) The spectral abscissa at rest; NaN without a rest."""
+    """(place,) The spectral abscissa at equilibrium; NaN without a rest."""
     there = np.isfinite(states).all(axis=0)
     out = np.full(len(there), np.nan)
     if there.any():
@@ -147,7 +147,7 @@ def heights(problem: Any, spots: dict[str, Any], states: Any) -> Any:
 
 
 def charted(problem: Any, axes: Axes) -> tuple[dict[str, Any], Any, Any]:
-    """The places of the chart's grid, the point of rest there (state, place) and the spectral abscissa (place,)."""
+    """The places of the chart's grid, the equilibrium there (state, place) and the spectral abscissa (place,)."""
     point, lines = resting(problem), [axis(*ends) for ends in axes.values()]
     ends = dict(zip(axes, (grid.ravel() for grid in np.meshgrid(*lines, indexing="ij")), strict=True))
     if not point:
@@ -252,7 +252,7 @@ def facts(problem: Any, axes: Axes) -> pd.DataFrame:
         "small deviations": {"stable": "die out", "unstable": "grow", "on the boundary": "stay"}.get(
             verdict(spectrum), "no verdict"
         ),
-        **{f"{name} at rest": point.get(name, np.nan) for name in problem.rhs},
+        **{f"{name} at equilibrium": point.get(name, np.nan) for name in problem.rhs},
         "spectral abscissa": spectrum[0].real if len(spectrum) else np.nan,
         "period": period(spectrum),
         "period on the boundary": period(there),

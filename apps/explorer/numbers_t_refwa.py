@@ -17,16 +17,17 @@ GROUPS = 8
 
 
 def window(model: Any, commands: int) -> pd.DataFrame:
-    """The commanded window, and where it rests."""
+    """The commanded window, and its equilibrium."""
     motion, rest = trajectory(model.map(), range(commands + 1)), model.equilibrium()["Upsilon"]
-    columns = {"commanded window": motion.Upsilon, "at rest": rest, "bandwidth-delay product": model.bdp}
+    columns = {"commanded window": motion.Upsilon, "at equilibrium": rest, "bandwidth-delay product": model.bdp}
     return pd.DataFrame({"command [interval]": motion.time} | columns)
 
 
 def queue(model: Any, commands: int) -> pd.DataFrame:
-    """The queue, and where it rests."""
+    """The queue, and its equilibrium."""
     motion, rest = trajectory(model.map(), range(commands + 1)), model.equilibrium()["Q"]
-    return pd.DataFrame({"command [interval]": motion.time, "queue": motion.Q, "at rest": rest, "buffer": model.buffer})
+    columns = {"queue": motion.Q, "at equilibrium": rest, "buffer": model.buffer}
+    return pd.DataFrame({"command [interval]": motion.time} | columns)
 
 
 def chart(model: Any, reading: str, settings: dict[str, int]) -> pd.DataFrame:
@@ -52,7 +53,7 @@ def times(rtt_low: float, rtt_high: float) -> Any:
 
 
 def groups(model: Any, rtt_low: float, rtt_high: float, group_flows: int) -> pd.DataFrame:
-    """What the groups get of the window at rest."""
+    """What the groups get of the window at equilibrium."""
     rtts = times(rtt_low, rtt_high)
     shares = TRefwaGroups(flows=(group_flows,) * GROUPS, rtt=tuple(rtts))
     throughput = group_flows * shares.rates(float(model.equilibrium()["Upsilon"])).values
@@ -73,7 +74,7 @@ def error(rtt_low: float, rtt_high: float) -> pd.DataFrame:
 
 
 def facts(model: Any, rtt_low: float, rtt_high: float, group_flows: int) -> pd.DataFrame:
-    """The numbers at rest."""
+    """The numbers at equilibrium."""
     aggregate, code, rtts = float(model.equilibrium()["Upsilon"]), RttCode(), times(rtt_low, rtt_high)
     shares = TRefwaGroups(flows=(group_flows,) * GROUPS, rtt=tuple(rtts))
     multipliers = eigenvalues(model.map()).eigenvalue.values
@@ -87,7 +88,7 @@ def facts(model: Any, rtt_low: float, rtt_high: float, group_flows: int) -> pd.D
         fate = "stay as they are"
     rates, (low, high) = shares.rates(aggregate).values, code.error_bounds()
     rows = {
-        "small deviations": fate, "modulus of the largest multiplier": radius, "window at rest": aggregate,
+        "small deviations": fate, "modulus of the largest multiplier": radius, "window at equilibrium": aggregate,
         "sum of the rates": group_flows * rates.sum() / (model.bdp / rtts.mean()),
         "a flow's rate, largest": rates.max(), "a flow's rate, smallest": rates.min(),
         "Jain's index": shares.fairness(), "least possible Jain's index": code.worst_jain(),

@@ -35,7 +35,7 @@ def shares(model: Any, commands: int) -> pd.DataFrame:
 
 
 def used(fields: dict[str, float]) -> pd.DataFrame:
-    """Utilisation at rest in both readings, both buffers at the same share of their bandwidth-delay product."""
+    """Utilisation at equilibrium in both readings, both buffers at the same share of their bandwidth-delay product."""
     share = np.linspace(0, 1, 101)
     table = pd.DataFrame({"buffer over bandwidth-delay product": share})
     for kind in (TRefwaTwoLinksCommanded, TRefwaTwoLinksMeasured):
@@ -48,7 +48,7 @@ def used(fields: dict[str, float]) -> pd.DataFrame:
 
 
 def facts(model: Any) -> pd.DataFrame:
-    """Both links at rest."""
+    """Both links at equilibrium."""
     rest = model.equilibrium()
     rows = {"utilisation": "utilisation", "window": "W", "command": "Upsilon", "queue": "Q", "feedback": "f"}
     table = [(name, float(rest[f"{k}_1"]), float(rest[f"{k}_3"])) for name, k in rows.items()]

@@ -257,7 +257,7 @@ def test_windows_queues_and_verdicts_in_the_page_are_the_librarys(
     rest = model.equilibrium()
     for picture, quantity, still in ((0, motion.W.values, rest.window), (1, motion.q.values, rest.queue)):
         rows = numbers(tab, picture)
-        shown = np.array([[float(row[1]), float(row[rows[0].index("at rest")])] for row in rows[1:]])
+        shown = np.array([[float(row[1]), float(row[rows[0].index("at equilibrium")])] for row in rows[1:]])
         first = quantity[: len(shown)]  # a table holds 400 rows
         np.testing.assert_allclose(shown[:, 0], first, rtol=1e-4, atol=1e-4 * np.ptp(first))
         np.testing.assert_allclose(shown[:, 1], float(still), rtol=1e-4)

@@ -57,8 +57,9 @@ def test_numbers_at_rest_are_the_librarys(tab: Page, files: Path) -> None:
     rest = MODELS["red"](**{k: values[k] for k in FIELDS["red"]}).equilibrium()
     shown = facts(tab)
     for name, value in (
-        ("window at rest", rest.window), ("queue at rest", rest.queue), ("marked at rest", rest.loss),
-        ("round-trip time at rest", rest.rtt),
+        ("window at equilibrium", rest.window), ("queue at equilibrium", rest.queue),
+        ("marked at equilibrium", rest.loss),
+        ("round-trip time at equilibrium", rest.rtt),
     ):  # fmt: skip
         assert float(shown[name]) == pytest.approx(value, rel=1e-4)
 
@@ -109,4 +110,4 @@ def test_no_queue_rests_above_its_buffer(tab: Page, files: Path, buffer: int) ->
     opened(tab, (files / "fluid-tcp.html").as_uri() + f"#marking=red&buffer={buffer}")
     shown = facts(tab)
     assert shown["small deviations"] == "no closed form"
-    assert shown["queue at rest"] == "NaN" or float(shown["queue at rest"]) <= buffer
+    assert shown["queue at equilibrium"] == "NaN" or float(shown["queue at equilibrium"]) <= buffer

@@ -82,7 +82,7 @@ def test_the_keyboard_points_and_hears_what_stands_there(tab: Page, files: Path)
     slider.focus()
     assert len(spots(tab, "plane")) == 1
     before: Any = slider.get_attribute("aria-valuetext")
-    assert before.startswith("0; window [packet]: window 1, at rest ")
+    assert before.startswith("0; window [packet]: window 1, at equilibrium ")
     slider.press("End")
     assert marked(tab, "window") == marked(tab, "queue") > 0
     row = numbers(tab, 1)

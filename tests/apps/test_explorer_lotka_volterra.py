@@ -1,4 +1,4 @@
-"""The page of logistic and Lotka-Volterra flows: motions of each reading, points of rest, charts and the long run."""
+"""The page of logistic and Lotka-Volterra flows: motions of each reading, equilibria, charts and the long run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tcpdynamics.solvers import bifurcation, spectral_abscissa, spectral_radius
 from tcpdynamics.solvers.equations import compile_system
 from tcpdynamics.solvers.programs.straightline import run
 
-#: Readings whose point of rest can lose its stability.
+#: Readings whose equilibrium can lose its stability.
 BOUNDED = ("delayed", "cross-delayed", "map", "stale", "held")
 
 

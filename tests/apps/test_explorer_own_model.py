@@ -266,7 +266,7 @@ def test_a_text_with_an_error_keeps_the_pictures_and_says_what_is_wrong(tab: Pag
     assert wrong.inner_text() == ""
     drawn(tab)
     reading = tab.locator(".reading").inner_text()
-    assert "The point of rest x = 0 is stable: a small disturbance dies out like exp(-0.318 t)" in reading
+    assert "The equilibrium x = 0 is stable: a small disturbance dies out like exp(-0.318 t)" in reading
     tab.wait_for_url("**model=*")
     assert "k+=+1+in+0..3" in tab.url
     tab.reload()
@@ -298,12 +298,12 @@ def test_sliders_write_into_the_text(tab: Page, files: Path) -> None:
 
 def test_what_has_no_verdict_is_said(tab: Page, server: str) -> None:
     for said, words in (
-        ("x' = k\nk = 1 in 0.5..2", "No point of rest was found"),
+        ("x' = k\nk = 1 in 0.5..2", "No equilibrium was found"),
         ("x' = sin(t) - k*x\nk = 1 in 0.5..2", "The equations depend on t"),
         ("x' = -abs(x) - k*0\nk = 1 in 0..2\nx(0) = 0", "switches"),
         ("x' = k*x^2\nk = 1 in 0..2", "The motion is drawn until"),
         ("x' = k/(x-1)\nk = 1 in 0..2", "a division by zero or an overflow"),
-        ("x' = -x(t-k)\nk = 0 in -1..1\n", "The point of rest x = 0 is stable"),
+        ("x' = -x(t-k)\nk = 0 in -1..1\n", "The equilibrium x = 0 is stable"),
     ):
         opened(tab, f"{server}/own-model?{urlencode({'model': said})}")
         assert words in tab.locator(".reading").inner_text(), said

@@ -39,7 +39,7 @@ def test_groups_share_the_window_at_rest(tab: Page, files: Path) -> None:
     np.testing.assert_allclose(rows[:, 2], (3 * groups.rates(window)).mean(), rtol=1e-4)
     facts = {row[0]: row[1] for row in numbers(tab, 5)[1:]}
     assert float(facts["Jain's index"]) == pytest.approx(groups.fairness(), rel=1e-4)
-    assert float(facts["window at rest"]) == pytest.approx(window, rel=1e-4)
+    assert float(facts["window at equilibrium"]) == pytest.approx(window, rel=1e-4)
 
 
 def test_rates_above_the_link_are_said_to_be(tab: Page, files: Path) -> None:
@@ -59,7 +59,7 @@ FATES = {
     "": ("persist, changing sign every interval", "the multiplier is -1"),
     "#phi=1.2&psi=0.5": ("die out, changing sign every interval", "the multiplier is -0.7"),
     "#phi=0.4&psi=0.3": ("die out", "halved in"),
-    "#phi=0&psi=0": ("stay as they are: every window rests", "factor"),
+    "#phi=0&psi=0": ("stay as they are: every window is an equilibrium", "factor"),
     "#reading=delayed&phi=0.5&psi=0.5": ("die out, swinging", "complex"),
 }
 
@@ -127,6 +127,6 @@ def test_gains_of_zero_have_the_librarys_multipliers_and_windows(
         )
         assert ("undecided" in facts["small deviations"]) == np.isnan(radius)
         if "every window" in facts["small deviations"]:  # the library names one of them, or none
-            assert (radius, facts["window at rest"]) == (1.0, "NaN")
+            assert (radius, facts["window at equilibrium"]) == (1.0, "NaN")
         else:
-            np.testing.assert_allclose(float(facts["window at rest"]), window, rtol=1e-4, err_msg=reading)
+            np.testing.assert_allclose(float(facts["window at equilibrium"]), window, rtol=1e-4, err_msg=reading)

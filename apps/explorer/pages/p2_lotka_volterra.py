@@ -158,7 +158,7 @@ PAGE = Page(
         ),
         Figure(
             "plane", "Two of the flows", "A plane of the first and the last flow's rates: the motion, where each "
-            "is constant, and the points of rest; click or drag to move the start", "plane",
+            "is constant, and the equilibria; click or drag to move the start", "plane",
             shown(numbers.plane, "joins", "leaves", "end", kind=_kind, fields=fields_of, capacities=capacities_of,
                   begin=_begin, whole=_whole, point=lambda v: {k: v[k] for k in (*_POINT, "epsilon")}),
         ),
@@ -172,8 +172,8 @@ PAGE = Page(
             code=_ends,
         ),
         Figure(
-            "sums", "What all flows send at rest", "Curves: the sum of the rates over the link against the number of "
-            "flows, for two meanings of what is left of it; points: packets, with bars over all simulated settings",
+            "sums", "What all flows send at equilibrium", "Curves: the sum of the rates over the link against the "
+            "number of flows, for two meanings of what is left; points: packets, with bars over all simulated settings",
             code=shown(numbers.sums, "gamma"),
         ),
         Figure(
@@ -197,7 +197,7 @@ PAGE = Page(
         "is below 1: each leaves room for a part of the others only. The surplus waits in the queue or is lost. The "
         "flows begin at equal steps between both starts; a flow alone "
         "is the logistic equation on the first access link.",
-        "Shaded: the point of rest is stable by the closed form, for flows alike. Click or drag in the chart, and "
+        "Shaded: the equilibrium is stable by the closed form, for flows alike. Click or drag in the chart, and "
         "the motion follows. With unequal access links the smaller flow can die out.",
         "Where the sum ends up: 64 round trips after 1000 of the map, or the least and the largest value within 60 "
         "round trips after 240 of the equation, from starts of 2 % to 30 %; for a gain below 1, those before over the "

@@ -53,7 +53,7 @@ def _boundaries(reading: str, delay: int | None) -> dict[str, Any]:
 
 
 def _recursion(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
-    """The next states, what they make of link and queue, the start, and the point of rest."""
+    """The next states, what they make of link and queue, the start, and the equilibrium."""
     values = dict.fromkeys(INPUTS, 1.0) | dict(values)
     problem = first_order(_model(values).map())
     states = problem.labels
@@ -188,11 +188,11 @@ PAGE = Page(
             code=shown(numbers.window, model=_model, commands=_commands),
         ),
         Figure(
-            "queue", "Queue", "Curves: the queue, and where it rests, against the interval",
+            "queue", "Queue", "Curves: the queue, and its equilibrium, against the interval",
             code=shown(numbers.queue, model=_model, commands=_commands),
         ),
         Figure(
-            "groups", "Rate of each group at rest, without queueing",
+            "groups", "Rate of each group at equilibrium, without queueing",
             "Points: the windows of a group's flows over their "
             "round-trip time, without the wait in the queue; lines: their mean, and equal shares of the link",
             code=shown(numbers.groups, *_GROUPS, model=_model, group_flows=_group_flows),
@@ -202,7 +202,7 @@ PAGE = Page(
             "against the round-trip time; points: the groups", code=shown(numbers.error, *_GROUPS),
         ),
         Figure(
-            "facts", "At rest", "Numbers: the largest multiplier, the window, Jain's index",
+            "facts", "At equilibrium", "Numbers: the largest multiplier, the window, Jain's index",
             "facts", shown(numbers.facts, *_GROUPS, model=_model, group_flows=_group_flows), command,
         ),
         Figure(
@@ -230,8 +230,8 @@ PAGE = Page(
         "has modulus 1. The mark shows the paper's gains, 1.5 and 0.5, which the paper calls stable under any "
         "conditions.",
         "A group's rate is its windows over its round-trip time without the wait in the queue, as in the paper. "
-        "Windows at rest hold more than the bandwidth-delay product, and the rest of them waits in the queue: in sum "
-        "these rates are above the link's; with the wait they are not.",
+        "Windows at equilibrium hold more than the bandwidth-delay product, and the rest of them waits in the queue: "
+        "in sum these rates are above the link's; with the wait they are not.",
         "Windows are meant to give all flows one rate. Routers see round-trip times in cells of a 6-bit code, which "
         "ends at 1.14 s: beyond, flows get less the longer their round trip.",
         "In the reading mixed, half of the window comes one interval late.",

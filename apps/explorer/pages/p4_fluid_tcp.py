@@ -36,7 +36,7 @@ def _signal(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
 
 
 def _rest(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
-    """The delay, and the points of which one is at rest."""
+    """The delay, and the points of which one is at equilibrium."""
     problem = model_of(ANY | dict(values)).dde()
     rows = {"delay": problem.delayed["p_R"].by}
     for i, point in enumerate(problem.fixed_points):
@@ -76,15 +76,15 @@ PAGE = Page(
         control(FluidTcpRed, "max_threshold", 210, 1500, 700, 10, only=("red",)),
         control(FluidTcpRed, "p_max", 0.01, 1.0, 0.1, 0.01, only=("red",)),
         control(FluidTcpRed, "averaging", 0.01, 100.0, 1.0, log=True, only=("red",)),
-        Control("end", "n", "RTT", "time shown, in round trips at rest", 20, 300, 100, 1),
+        Control("end", "n", "RTT", "time shown, in round trips at equilibrium", 20, 300, 100, 1),
     ),
     figures=(
         Figure(
-            "window", "Window of a flow", "Curves: the mean window against time, and where it rests",
+            "window", "Window of a flow", "Curves: the mean window against time, and its equilibrium",
             code=shown(numbers.window, "end", model=model_of),
         ),
         Figure(
-            "queue", "Queue", "Curves: the queue against time, and where it rests",
+            "queue", "Queue", "Curves: the queue against time, and its equilibrium",
             code=shown(numbers.queue, "end", model=model_of),
         ),
         Figure(
@@ -93,12 +93,11 @@ PAGE = Page(
             shown(numbers.chart, "marking", model=model_of, fields=_fields), command,
         ),
         Figure(
-            "plane", "Window and queue", "A plane of window and queue: the motion and the point of rest",
+            "plane", "Window and queue", "A plane of window and queue: the motion and the equilibrium",
             "plane", shown(numbers.plane, "end", model=model_of),
         ),
         Figure(
-            "facts", "Rest and swing", "Numbers: where it rests, whether that is stable, and the swing",
-            "facts",
+            "facts", "Equilibrium and oscillation", "Numbers: equilibrium, stability, and oscillation", "facts",
             shown(numbers.facts, "marking", "end", model=model_of, fields=_fields), command,
         ),
     ),
@@ -123,7 +122,7 @@ PAGE = Page(
         "packets are lost where the buffer is full.",
         "A swing is read off the motion: the highest minus the lowest value, and the time from one to the next. Show "
         "more round trips where it still changes.",
-        "With more flows, or a shorter round trip, than on the boundary, the point of rest is stable (shaded; closed "
+        "With more flows, or a shorter round trip, than on the boundary, the equilibrium is stable (shaded; closed "
         "form of the exact linearisation); on its other side a limit cycle stays. The boundary ends where the queue "
         "would rest outside the range in which marking rises with the queue, or outside the buffer.",
     ),

@@ -1,4 +1,4 @@
-"""What does a model of one's own do: where does it rest, and for which parameters is that stable?"""
+"""What does a model of one's own do: what is its equilibrium, and for which parameters is that stable?"""
 
 from __future__ import annotations
 
@@ -83,11 +83,11 @@ def _facts(whole: bool) -> dict[str, Any]:
 PAGE = Page(
     slug="own-model",
     title="A chart of your own",
-    question="What does a model of your own do: where does it rest, and for which parameters is that stable?",
+    question="What does a model of your own do: what is its equilibrium, and for which parameters is that stable?",
     controls=(Text("model", "", "equations", HUTCHINSON, "the first model", lines=11),),
     figures=(
         Figure(
-            "chart", "Where it is stable", "A plane of two parameters: where the point of rest is stable, the "
+            "chart", "Where it is stable", "A plane of two parameters: where the equilibrium is stable, the "
             "boundary, and a mark at the sliders; click or drag to move them", "chart", scripted=True,
         ),
         Figure(
@@ -95,11 +95,11 @@ PAGE = Page(
             scripted=True,
         ),
         Figure(
-            "roots", "Roots at the point of rest", "A plane: the rightmost characteristic roots; right of zero a "
+            "roots", "Roots at the equilibrium", "A plane: the rightmost characteristic roots; right of zero a "
             "disturbance grows", "plane", scripted=True,
         ),
         Figure(
-            "facts", "Rest and swing", "Numbers: the point of rest, whether it is stable, and the swing", "facts",
+            "facts", "Equilibrium and oscillation", "Numbers: equilibrium, stability, and oscillation", "facts",
             scripted=True,
         ),
     ),
@@ -119,7 +119,7 @@ PAGE = Page(
         "follows # is a note; a parameter's note names its slider.",
         "Operators: + - * / ^ and parentheses. Functions: exp, log, sqrt, sin, cos, tanh, abs, min and max. At most 4 "
         "states, 4 delays, 6 parameters, 400 operations. Delays are made of parameters and numbers.",
-        "The point of rest is found by Newton's method from the start and around it; of several, the least unstable "
+        "The equilibrium is found by Newton's method from the start and around it; of several, the least unstable "
         "one on the start's side of zero. At each place of the chart it is followed straight from the sliders. Where "
         "it ends the chart is white, without a line. Shaded: all roots of the linear equation there have a negative "
         "real part. A region smaller than a cell of the chart, a fortieth of each axis, is not seen.",

@@ -1,5 +1,5 @@
 // @ts-check
-// A model that a reader typed, computed: its right-hand side and its derivatives from a tape, points of rest, their
+// A model that a reader typed, computed: its right-hand side and its derivatives from a tape, equilibria, their
 // leading roots, and the chart of where one is stable.
 import { written } from "./equations.js";
 import { roots } from "./roots.js";
@@ -222,7 +222,7 @@ export const ready = (model) => {
         return all;
       });
     if (!values.every(Number.isFinite)) return null;
-    if (values.every((one) => one === 0)) return { step: values, jacobian, length: 0 }; // at rest, however singular
+    if (values.every((one) => one === 0)) return { step: values, jacobian, length: 0 }; // at equilibrium, however singular
     const step = solved(jacobian, Array.from(values));
     return step && { step, jacobian, length: measured(step, state, start) };
   };
@@ -251,7 +251,7 @@ export const ready = (model) => {
     }
     return now && now.length < SINGULAR ? rounded(state, start) : null;
   };
-  /** The matrices at rest, and how long ago they look. */
+  /** The matrices at equilibrium, and how long ago they look. */
   const linear = (parameters, rest, lags) => {
     load(parameters);
     const { rows, kink } = resting(rest);
@@ -266,7 +266,7 @@ export const ready = (model) => {
     );
     return { now, past: past.filter(({ lag }) => lag > 0) };
   };
-  /** The rightmost roots at rest; null on a kink. */
+  /** The rightmost roots at equilibrium; null on a kink. */
   const leading = (parameters, rest, lags, count) => {
     const matrices = linear(parameters, rest, lags);
     return matrices && roots(matrices, count);
@@ -290,7 +290,7 @@ export const ready = (model) => {
       return Number.isFinite(share) ? [[low + (high - low) * share]] : [];
     });
   };
-  /** Points of rest that are found around the start, the least unstable first; those on the start's side before. */
+  /** Equilibria that are found around the start, the least unstable first; those on the start's side before. */
   const search = (parameters) => {
     const { lags, start } = fixed(parameters);
     if (model.driven || !lags.every((lag) => lag >= 0 && Number.isFinite(lag))) return [];

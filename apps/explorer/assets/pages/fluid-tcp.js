@@ -86,12 +86,12 @@ const facts = ({ judged, stable, delay, edge, rest, p, rtt, queue, window }) => 
     {
       name: "small deviations",
       value: judged ? (stable ? "die out" : "grow") : "no closed form",
-      means: "whether the point of rest is stable, by the exact linearisation",
+      means: "whether the equilibrium is stable, by the exact linearisation",
     },
-    { name: "window at rest", value: rest[0], unit: "packet", means: "packets a flow has in flight" },
-    { name: "queue at rest", value: rest[1], unit: "packet", means: "packets that wait at the router" },
-    { name: "marked at rest", value: p, means: "share of the packets that are marked or lost" },
-    { name: "round-trip time at rest", value: rtt, unit: "s", means: "propagation and the wait in the queue" },
+    { name: "window at equilibrium", value: rest[0], unit: "packet", means: "packets a flow has in flight" },
+    { name: "queue at equilibrium", value: rest[1], unit: "packet", means: "packets that wait at the router" },
+    { name: "marked at equilibrium", value: p, means: "share of the packets that are marked or lost" },
+    { name: "round-trip time at equilibrium", value: rtt, unit: "s", means: "propagation and the wait in the queue" },
     {
       name: "swing of the queue",
       value: height(queue),
@@ -185,7 +185,7 @@ page("fluid-tcp", {
     const window = motion.map((s) => (s ? s[0] : NaN)),
       queue = motion.map((s) => (s ? s[1] : NaN));
     const level = (name, value) => ({ name, y: new Float64Array(times.length).fill(value) });
-    const atRest = (value) => (still ? [level("at rest", value)] : []);
+    const atRest = (value) => (still ? [level("at equilibrium", value)] : []);
     const full = Math.max(...queue, q || 0) > 0.3 * values.buffer; // a buffer far above would flatten the curve
     const common = { x: times, xTitle: title("time", "s"), linked: "time" };
     figures.window.show({
@@ -213,7 +213,7 @@ page("fluid-tcp", {
 
     const finite = (row) => row.filter(Number.isFinite),
       most = { queue: Math.max(...finite(queue), q || 0, 1), window: Math.max(...finite(window), W || 0) };
-    // else the point of rest hides it
+    // else the equilibrium hides it
     const wide = ({ high, low }) => high - low > 0.05 * (swung.queue ? most.queue : most.window);
     figures.plane.show({
       xTitle: title("window", "packet"),
@@ -223,7 +223,7 @@ page("fluid-tcp", {
       lines: [
         { name: "motion", x: window, y: queue, linked: "time", at: times },
         {
-          name: still ? `point of rest${verdict}` : "no point of rest in closed form",
+          name: still ? `equilibrium${verdict}` : "no equilibrium in closed form",
           x: still ? [W] : [],
           y: still ? [q] : [],
           points: true,
@@ -256,20 +256,20 @@ page("fluid-tcp", {
       pick: (x1, y1) => set({ flows: x1, base_rtt: y1 }),
       guess: verdict
         ? {
-            question: "Does a small disturbance of the point of rest die out?",
+            question: "Does a small disturbance of the equilibrium die out?",
             choices: ["stable", "unstable"],
             answer: verdict.slice(2),
           }
         : undefined,
     });
     const fate = judged
-      ? `The point of rest is ${stable ? "stable: a small disturbance dies out" : "unstable: a small disturbance grows"}. `
+      ? `The equilibrium is ${stable ? "stable: a small disturbance dies out" : "unstable: a small disturbance grows"}. `
       : "";
     const ended =
       status === "ok" ? "" : ` The motion is drawn until ${shown(reached)} s: there ${status}. Show fewer round trips.`;
     const at_rest = still
-      ? `At rest a flow has ${inPackets(W)} in flight and the queue holds ${inPackets(q)}.`
-      : "There is no point of rest in closed form.";
+      ? `At equilibrium a flow has ${inPackets(W)} in flight and the queue holds ${inPackets(q)}.`
+      : "There is no equilibrium in closed form.";
     return { says: fate + at_rest + ended, numbers: { window: W, queue: q, critical } };
   },
 });

@@ -139,7 +139,7 @@ const halved = (low, high, positive) => {
   return (low + high) / 2;
 };
 
-/** Where flow i neither grows nor shrinks in the plane of the first and the last flow, the others at rest. */
+/** Where flow i neither grows nor shrinks in the plane of the first and the last flow, the others at equilibrium. */
 const nullclines = (flows, rest, top) => {
   const n = flows.n,
     state = Float64Array.from(rest),
@@ -408,7 +408,7 @@ const showShares = (values, flows, figures, { links, shares, text, said }) => {
     yTitle: "part of the first flow",
     range: [0, 0.6],
     series: [
-      { name: "at rest", y: Array.from(rates, part) },
+      { name: "at equilibrium", y: Array.from(rates, part) },
       {
         name: "eq. (9)",
         y: Array.from(rates, (rate) => {
@@ -555,8 +555,8 @@ page("lotka-volterra", {
     const dead = settled.filter((r) => r <= 0).length,
       sum = settled.reduce((a, b) => a + b, 0);
     const says =
-      `${margin[0] > 0 ? "They settle" : "They do not settle: they move about the point of rest"}${values.ratio === 1 ? "" : " (judged for flows alike)"}. ` +
-      `At rest the first flow sends ${brief(settled[0])} packet/s, the last one ${brief(settled[n - 1])}, all together ${brief(sum)}${dead ? `; ${dead} of ${n} die out` : ""}.${surplus(values, sum)}${unfinished(motion, sent, times, far)}`;
+      `${margin[0] > 0 ? "They settle" : "They do not settle: they move about the equilibrium"}${values.ratio === 1 ? "" : " (judged for flows alike)"}. ` +
+      `At equilibrium the first flow sends ${brief(settled[0])} packet/s, the last one ${brief(settled[n - 1])}, all together ${brief(sum)}${dead ? `; ${dead} of ${n} die out` : ""}.${surplus(values, sum)}${unfinished(motion, sent, times, far)}`;
     showEnds(values, functions, figures);
     const told = spec.facts.recorded,
       sums = showSums(values, figures, told),

@@ -1,5 +1,5 @@
 // @ts-check
-// A model that a reader types: its motion, its point of rest, the roots there and the chart of stability.
+// A model that a reader types: its motion, its equilibrium, the roots there and the chart of stability.
 import { MAX_ADDRESS, writtenOf } from "../core/address.js";
 import { controlsOf } from "../core/controls.js";
 import { element } from "../core/dom.js";
@@ -128,9 +128,9 @@ const verdictOf = (leading) => {
 
 /** What is seen, in a sentence. */
 const sentence = (model, rest, leading, smooth) => {
-  if (model.driven) return "The equations depend on t: no point rests, and only the motion is drawn.";
-  if (!rest) return "No point of rest was found around the start; only the motion is drawn.";
-  const place = `The point of rest ${pointOf(model, rest)}`;
+  if (model.driven) return "The equations depend on t: there is no equilibrium, and only the motion is drawn.";
+  if (!rest) return "No equilibrium was found around the start; only the motion is drawn.";
+  const place = `The equilibrium ${pointOf(model, rest)}`;
   if (!leading && smooth) return `${place} was found, but not the roots there.`;
   if (!leading) return `${place} lies where abs, min or max switches: no linear equation holds around it.`;
   const swings = leading.im ? ` and swings with a period of ${brief(period(leading))}` : "",
@@ -267,7 +267,7 @@ const work = (state, figure) => {
   whenIdle(piece);
 };
 
-/** Whether a chart's points of rest are those of the rest at the sliders. */
+/** Whether a chart's equilibria are those of the rest at the sliders. */
 const sameRest = (own, chart, parameters, rest) => {
   const size = chart.ys.length,
     [across, up] = own.model.axes;
@@ -287,15 +287,15 @@ const sameRest = (own, chart, parameters, rest) => {
 
 const factsOf = (model, { rest, leading, edge, computing }) => {
   const verdict = verdictOf(leading),
-    none = model.driven ? "the equations depend on t" : "no point of rest was found";
+    none = model.driven ? "the equations depend on t" : "no equilibrium was found";
   return [
     {
       name: "small deviations",
       value: { stable: "die out", unstable: "grow", "on the boundary": "stay" }[verdict] || "no verdict",
-      means: "around the point of rest, by the linear equation there",
+      means: "around the equilibrium, by the linear equation there",
     },
     ...model.states.map(({ name }, i) => ({
-      name: `${name} at rest`,
+      name: `${name} at equilibrium`,
       value: rest ? rest[i] : NaN,
       means: rest ? "where it does not change" : none,
     })),

@@ -206,14 +206,14 @@ const turn = (matrix, n, radius) => {
   return residue(matrix, n, -radius) < 1e-7 ? "negative" : residue(matrix, n, radius) < 1e-7 ? "positive" : "complex";
 };
 const fate = (radius, sign) => {
-  if (!Number.isFinite(radius)) return "nothing: there is no point of rest";
+  if (!Number.isFinite(radius)) return "nothing: there is no equilibrium";
   const marginal = Math.abs(radius - 1) < 1e-9,
     word = marginal ? "persist" : radius < 1 ? "die out" : "grow";
   if (sign === "negative") return `${word}, changing sign every interval`;
   return marginal && sign === "positive" ? "stay as they are" : sign === "complex" ? `${word}, swinging` : word;
 };
 
-/** What the groups get of a window at rest, and what the code of round-trip times does to it. */
+/** What the groups get of a window at equilibrium, and what the code of round-trip times does to it. */
 const shares = (
   values,
   { run, size, groups, worst, bounds, longest, rtt, error },
@@ -266,14 +266,18 @@ const shares = (
   const most = [Math.max(...rates), Math.min(...rates)];
   figures.facts.show({
     rows: [
-      { name: "small deviations", value: said || fate(radius, sign), means: "from rest, by the exact linearisation" },
+      {
+        name: "small deviations",
+        value: said || fate(radius, sign),
+        means: "from equilibrium, by the exact linearisation",
+      },
       {
         name: "modulus of the largest multiplier",
         value: radius,
         means: `factor of a small deviation in an interval${{ negative: `; the multiplier is ${brief(-radius)}`, complex: "; the multiplier is complex" }[sign] || ""}${radius < 1 && radius > 0 ? `; halved in ${(Math.LN2 / -Math.log(radius)).toPrecision(2)} intervals` : ""}`,
       },
       {
-        name: "window at rest",
+        name: "window at equilibrium",
         value: window,
         unit: "packet",
         means: "of all flows together, in the reading that is chosen",
@@ -336,7 +340,7 @@ page("t-refwa", {
     at(new Float64Array(n));
     const start = named("start"),
       rest = named("rest");
-    /** Whether the states on either side of the point of rest stay, too: then no window is special. */
+    /** Whether the states on either side of the equilibrium stay, too: then no window is special. */
     const anywhere = () =>
       [-1, 1].every((shift) => {
         const near = rest.map((v, i) => (states[i].startsWith("Q") ? Math.max(0, v + shift) : v + shift));
@@ -365,7 +369,7 @@ page("t-refwa", {
       yTitle: title("window", "packet"),
       series: [
         { name: "commanded window", y: motion.map((o) => o[0]) },
-        { name: "at rest", y: level(window) },
+        { name: "at equilibrium", y: level(window) },
         { name: "bandwidth-delay product", y: level(values.bdp) },
       ],
     });
@@ -374,7 +378,7 @@ page("t-refwa", {
       yTitle: title("queue", "packet"),
       series: [
         { name: "queue", y: motion.map((o) => o[1]) },
-        { name: "at rest", y: level(queue) },
+        { name: "at equilibrium", y: level(queue) },
         { name: "buffer", y: level(values.buffer) },
       ],
     });
@@ -385,7 +389,7 @@ page("t-refwa", {
       functions.tangent.run(x, slopes);
       return spectralRadius(slopes, n);
     };
-    const [below, above, here] = [-1e-9, 1e-9, 0].map(radius); // the last leaves the slopes at rest
+    const [below, above, here] = [-1e-9, 1e-9, 0].map(radius); // the last leaves the slopes at equilibrium
     // the buffer is just full: either side has a multiplier of its own
     const bent = !all && !(Math.abs(above - below) < 1e-6 * (1 + below));
     const index = shares(
@@ -395,7 +399,7 @@ page("t-refwa", {
       window,
       bent ? NaN : here,
       bent ? "" : turn(slopes, n, here),
-      bent ? "undecided: the buffer is just full" : all ? "stay as they are: every window rests" : "",
+      bent ? "undecided: the buffer is just full" : all ? "stay as they are: every window is an equilibrium" : "",
     );
 
     figures.chart.show({
@@ -431,10 +435,10 @@ page("t-refwa", {
     const end = bent
       ? "are undecided: the buffer is just full"
       : all
-        ? "stay as they are: every window rests"
+        ? "stay as they are: every window is an equilibrium"
         : fate(here, turn(slopes, n, here));
     const says = Number.isFinite(window)
-      ? `Small deviations from rest ${end}. At rest all flows together have a window of ${inPackets(window)}; the queue holds ${inPackets(queue)}.`
+      ? `Small deviations from equilibrium ${end}. At equilibrium all flows together have a window of ${inPackets(window)}; the queue holds ${inPackets(queue)}.`
       : `Small deviations ${end}.`;
     const of = (word) => fates.filter((one) => one === word).length;
     const measured = (row) => ["", ", low", ", high"].map((end) => printed[`fairness, packets${end}`][row]);
