@@ -11,6 +11,7 @@ import base64
 import json
 import threading
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,7 @@ _turn = threading.Lock()
 _drawn: dict[str, Any] = {}
 
 
+@cache
 def facts(whole: bool = False) -> dict[str, Any]:
     """The papers, their statements and the cells of each, as recorded, what does not hold on top.
 

@@ -19,6 +19,7 @@ LINK = {"rate": 1.0, "base_rtt": 200.0, "buffer": 50, "packet_size": 500}
 SENDER = "linux-reno"
 
 
+@cache
 def facts(whole: bool = False) -> dict[str, Any]:
     """Verdicts of the ledger, cards of the articles, and who gets nothing by packets and by Linux."""
     record = link_records.recorded()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from typing import Any
 
 from ..page import Page
 
 
+@cache
 def facts(whole: bool = False) -> dict[str, Any]:
     """Shares of all pairs on all links, from the record."""
     from tcpdynamics.validation.comparisons import LinuxStacks

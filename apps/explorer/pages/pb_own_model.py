@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import keyword
+from functools import cache
 from typing import Any
 
 from .. import numbers_own_model as numbers
@@ -68,6 +69,7 @@ t in 0..50
 """
 
 
+@cache
 def _facts(whole: bool) -> dict[str, Any]:
     """Functions that the page's script prints before a reader's model, and names that the model leaves to them."""
     functions = {

@@ -71,9 +71,9 @@ export class Curves extends Picture {
     return k < 0 ? "" : `${this.data.yTitle}: ${this.data.series.map((s) => `${s.name} ${shown(s.y[k])}`).join(", ")}`;
   }
 
-  show(data) {
-    this.data = data;
-    const series = data.series.map((s) => [s.name, s.kind]);
+  draw() {
+    const { data } = this,
+      series = data.series.map((s) => [s.name, s.kind]);
     const key = JSON.stringify([series, data.xTitle, data.yTitle, data.log, data.xLog, data.range, data.labels]);
     const rows = data.series.some((s) => s.kind === "bars")
       ? this.beside(data)

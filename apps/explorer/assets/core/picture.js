@@ -17,6 +17,8 @@ export class Picture {
     this.pointed = null;
     this.height = HEIGHT;
     this.wide = 0;
+    this.far = false; // out of sight: then it is drawn when no slider moves
+    this.due = false;
     if (box) new ResizeObserver(() => (this.wide = box.clientWidth)).observe(box);
     this.point = (quantity, value) => {};
   }
@@ -28,7 +30,27 @@ export class Picture {
 
   show(data) {
     this.data = data;
+    this.due = true;
+    if (!this.far) this.update();
   }
+
+  /** Where its box is, before anything is drawn: asked of all boxes in a row, the page is laid out once. */
+  measure() {
+    if (!this.box) return;
+    const { top } = this.box.getBoundingClientRect();
+    this.wide = this.box.clientWidth;
+    this.far = top > innerHeight;
+  }
+
+  /** Draw what was shown and not drawn yet. */
+  update() {
+    if (!this.due) return;
+    this.due = false;
+    this.draw();
+  }
+
+  /** Put the numbers into the box. */
+  draw() {}
 
   /** Fill the table, where it is open. */
   filled() {

@@ -81,8 +81,8 @@ export class Plane extends Picture {
     this.point(quantity, value);
   }
 
-  show(data) {
-    this.data = data;
+  draw() {
+    const { data } = this;
     // letters keep their size
     const [W, H, left, bottom, top, right] = [this.width < 480 ? 350 : 520, 330, 58, 46, 8, 16];
     const [xl, xh] = data.xRange,

@@ -7,6 +7,7 @@ import { functionsOf } from "./server.js";
 
 const WAITED = 1500,
   AGAIN = 2000; // [ms] until a page says that it waits, and until it asks again
+const STILL = 150; // [ms] after the last move, until pictures out of sight are drawn
 
 /**
  * A stage: its `figures` by name, and draw(moving).
@@ -27,7 +28,24 @@ export const stage = (root, spec, values, boxes, { signal, say, set, spoken = ()
   let late = false,
     again = 0,
     slow = 0,
-    turn = 0;
+    turn = 0,
+    later = 0,
+    measured = false;
+
+  // A move draws what is in sight; the others follow when no slider moves, one at a time.
+  const others = () => {
+    const next = all.find((f) => f.due);
+    next?.update();
+    later = next ? setTimeout(others, 0) : 0;
+  };
+  const watch = new IntersectionObserver((entries) => {
+    for (const { target, isIntersecting } of entries) {
+      const one = all.find((f) => f.box === target);
+      one.far = !isIntersecting;
+      if (isIntersecting) one.update();
+    }
+  });
+  all.forEach((f) => f.box && watch.observe(f.box));
 
   const wait = (missing) => {
     root.classList.add("old"); // the old picture stays, marked, until the answer is there
@@ -53,23 +71,28 @@ export const stage = (root, spec, values, boxes, { signal, say, set, spoken = ()
   const draw = (moving = false) => {
     if (signal.aborted) return;
     const { functions, missing } = functionsOf(spec, values);
-    [again, slow].forEach(clearTimeout);
+    [again, slow, later].forEach(clearTimeout);
     if (missing.length) {
       wait(missing);
       return;
     }
     turn++;
+    if (!measured) all.forEach((f) => f.measure());
+    measured = true;
     if (late) say("");
     late = false;
     root.classList.remove("old");
     spoken(drawing.draw(values, functions, figures, set, spec, moving, () => draw()) || {});
+    later = setTimeout(others, STILL);
     root.dispatchEvent(new CustomEvent("drawn", { detail: performance.now() }));
   };
 
+  addEventListener("beforeprint", () => all.forEach((f) => f.update()), { signal });
   addEventListener("resize", () => all.forEach((f) => f.resize()), { signal });
   dark.addEventListener("change", () => all.forEach((f) => f.redraw()), { signal });
   signal.addEventListener("abort", () => {
-    [again, slow].forEach(clearTimeout);
+    [again, slow, later].forEach(clearTimeout);
+    watch.disconnect();
     all.forEach((f) => f.destroy());
   });
   return { figures, draw };

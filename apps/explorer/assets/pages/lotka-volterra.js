@@ -276,6 +276,12 @@ const sumAfter = function (flows, capacity, slow) {
   return status === "ok" ? best : [];
 };
 
+/** The next slice, some time after the last move. */
+const later = () => {
+  clearTimeout(ends.timer);
+  ends.timer = setTimeout(ends.slice, 150);
+};
+
 const showEnds = (values, functions, figures) => {
   const names = ["reading", "flows", "gamma", "capacity", "ratio", "delay", "link"],
     figure = figures.ends;
@@ -297,10 +303,12 @@ const showEnds = (values, functions, figures) => {
       data: ends.data || { x: [0, TOP], series: [{ name: "sum of the rates", kind: "points", y: [NaN, NaN] }], y: 1 },
     });
   show(values.epsilon);
-  if (key === ends.key) return;
+  if (key === ends.key) {
+    if (ends.slice) later(); // a slider that moves comes first
+    return;
+  }
   ends.key = key;
   const turn = ++ends.turn;
-  clearTimeout(ends.timer);
   figure.box.classList.add("old");
   const own = { ...values },
     isMap = functions.flows.map;
@@ -324,11 +332,13 @@ const showEnds = (values, functions, figures) => {
       ends.timer = setTimeout(slice, 0);
       return;
     }
+    ends.slice = null;
     ends.data = { x, series: [{ name: "sum of the rates", kind: "points", size: 3, y }], y: Math.max(1e-9, ...y) };
     figure.box.classList.remove("old");
     show(figure.data.marker);
   };
-  ends.timer = setTimeout(slice, 150);
+  ends.slice = slice;
+  later();
 };
 
 /** Why all together send more than the link carries, where they do. */

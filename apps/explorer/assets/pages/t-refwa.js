@@ -24,8 +24,8 @@ const within = ([columns, low, high], phi, psi) => {
 
 /** A small plane for each reading, with one mark in all of them: show({regions, phi, psi, top, pick}). */
 class Charts extends Plane {
-  show(data) {
-    this.data = data;
+  draw() {
+    const { data } = this;
     const names = Object.keys(data.regions),
       narrow = this.width < 480;
     const [across, W, H] = [4, narrow ? 88 : 132, narrow ? 88 : 132],
