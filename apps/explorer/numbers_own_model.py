@@ -12,12 +12,11 @@ from tcpdynamics.solvers import characteristic_roots, equilibria, spectral_absci
 from tcpdynamics.solvers.equations import compile_system
 from tcpdynamics.solvers.stability.equilibria_search import newton
 
-#: What is asked for beside the axes of a chart: its cells in each direction.
+#: What is asked for besides the axes of a chart: its cells in each direction.
 CELLS = 40
 #: From the sliders (0) to a place of the chart (1): the first step, the longest, shortest and last, and one for slopes.
 FIRST, LONGEST, LEAST, END, NEAR = 1 / 64, (1 / 16, 1 / 27, 1 / 39), 1 / 4096, 1 / 64, 1e-5
-#: A rest that is found off where the steps before lead, by more than these parts of the step and of its size, is
-#: another one.
+#: An equilibrium off where the steps before lead, by more than these parts of the step and of its size, is another one.
 JUMP, SLACK = 0.02, 2e-4
 #: Halvings of an edge of the chart before its last part is taken as straight, and how far its ends' slopes reach.
 HALVINGS, SLOPE = 14, 1e-3
@@ -108,8 +107,8 @@ def walked(problem: Any, point: dict[str, float], axes: Axes, ends: dict[str, An
         return {name: between(float(problem.parameters[name]), ends[name][places], s, axes[name][2]) for name in axes}
 
     now: Any = np.repeat(np.array(list(point.values()))[:, None], count, axis=1)
-    beyond = at_rest(problem, at(NEAR, np.arange(count)), now, base)
-    slope, bend = np.nan_to_num((beyond - now) / NEAR), np.zeros_like(now)
+    ahead = at_rest(problem, at(NEAR, np.arange(count)), now, base)
+    slope, bend = np.nan_to_num((ahead - now) / NEAR), np.zeros_like(now)
     s, size, last, places = np.zeros(count), np.full(count, FIRST), np.zeros(count), np.arange(count)
     while len(places):
         goal, before, old = np.where(s[places] < 1 - END, 1 - END, 1.0), now[:, places], slope[:, places]
@@ -136,7 +135,7 @@ def at_rest(problem: Any, spots: dict[str, Any], lead: Any, base: Any) -> Any:
 
 
 def heights(problem: Any, spots: dict[str, Any], states: Any) -> Any:
-    """(place,) The spectral abscissa at equilibrium; NaN without a rest."""
+    """(place,) The spectral abscissa at equilibrium; NaN without one."""
     there = np.isfinite(states).all(axis=0)
     out = np.full(len(there), np.nan)
     if there.any():
@@ -155,24 +154,24 @@ def charted(problem: Any, axes: Axes) -> tuple[dict[str, Any], Any, Any]:
     states = followed(problem, point, axes, ends)
     height = heights(problem, ends, states)
     height[np.abs(height) <= MARGINAL * np.nanmax(np.abs(height), initial=0.0)] = 0.0
-    # zero beside a place without a rest: two of them meet and end there, and nothing crosses
+    # zero next to a place without an equilibrium: two of them meet and end there, and nothing crosses
     none = np.pad(np.isnan(height).reshape((CELLS + 1,) * len(axes)), 1)
-    beside: Any = np.any([np.roll(none, by, way) for by in (-1, 1) for way in range(len(axes))], axis=0)
-    height[(height == 0) & beside[(slice(1, -1),) * len(axes)].ravel()] = np.nan
+    next_to_none: Any = np.any([np.roll(none, by, way) for by in (-1, 1) for way in range(len(axes))], axis=0)
+    height[(height == 0) & next_to_none[(slice(1, -1),) * len(axes)].ravel()] = np.nan
     return ends, states, height
 
 
 def crossed(state_at: Any, growth_at: Any, one: Any, other: Any, low: Any, high: Any) -> Any:
     """(edge,) Where on edges a growth crosses zero: `low` at their beginning, `high` at their end, of opposite signs.
 
-    The rests between are looked for where a cubic of the edge leads, so that another that crosses this one there is not
-    taken for it.
+    The equilibria between are looked for where a cubic of the edge leads, so that another that crosses this one there
+    is not taken for it.
     """
     chord = other - one
-    beside = state_at(np.full(len(low), SLOPE), one), state_at(np.full(len(low), 1 - SLOPE), other)
-    rise, fall = (beside[0] - one) / SLOPE - chord, (other - beside[1]) / SLOPE - chord
+    inner = state_at(np.full(len(low), SLOPE), one), state_at(np.full(len(low), 1 - SLOPE), other)
+    rise, fall = (inner[0] - one) / SLOPE - chord, (other - inner[1]) / SLOPE - chord
     rise, fall = (np.where(np.isnan(x).any(axis=0), 0.0, x) for x in (rise, fall))
-    a, b, off_a, off_b = np.zeros(len(low)), np.ones(len(low)), 0 * one, 0 * one  # how far the rests are off the cubic
+    a, b, off_a, off_b = np.zeros(len(low)), np.ones(len(low)), 0 * one, 0 * one  # how far these are off the cubic
     for _ in range(HALVINGS):
         s = (a + b) / 2
         straight = one + s * chord + s * (1 - s) * ((1 - s) * rise - s * fall)
@@ -235,7 +234,7 @@ def period(roots: Any) -> float:
 
 
 def facts(problem: Any, axes: Axes) -> pd.DataFrame:
-    """Where it rests, whether that is stable, and how it swings."""
+    """Where its equilibrium is, whether that is stable, and how it oscillates."""
     point = resting(problem)
     spectrum, edge = leading(problem, point), crossings(problem, axes)
     way = {name: np.log if log else np.asarray for name, (_, _, log) in axes.items()}

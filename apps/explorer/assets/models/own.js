@@ -20,7 +20,7 @@ const UNARY = {
 /** Operations by number, as `run` has them. */
 const CODES = ["number", "+", "-", "*", "/", "^", "min", "max", ...Object.keys(UNARY)];
 const KINK = 1e-9;
-/** How far, in parts of a state, a rest may be unknown where its equations are singular. */
+/** How far, in parts of a state, an equilibrium may be unknown where its equations are singular. */
 const SINGULAR = 1e-6;
 /** Of the chart's largest height: what lies on the boundary. */
 const MARGINAL = 1e-7;
@@ -174,7 +174,7 @@ const rounded = (state, start) => state.map((x, i) => (Math.abs(x) < 1e-14 * Mat
 /** Where a slope's changes of sign are looked for: decades of the start's size, and places in each. */
 const DECADES = 12,
   PLACES = 20;
-/** Multiples of the start at which a search for rest begins. */
+/** Multiples of the start at which a search for an equilibrium begins. */
 const FACTORS = [1, 0.1, 10, 0.01, 100, -1],
   SOME = [0.1, 10, 0.01, 100];
 
@@ -213,7 +213,7 @@ export const ready = (model) => {
     model.pasts.forEach((one, i) => (x[1 + n + i] = state[one.state]));
     return tape.slopes(x);
   };
-  /** Newton's step, and how long it is beside the state. */
+  /** Newton's step, and how long it is compared with the state. */
   const ahead = (state, start) => {
     const { values, rows } = resting(state),
       jacobian = rows.map((row) => {
@@ -228,7 +228,7 @@ export const ready = (model) => {
   };
   const measured = (step, state, start) =>
     Math.max(...step.map((one, i) => Math.abs(one) / (Math.abs(state[i]) + 1e-3 * Math.abs(start[i]) + 1e-12)));
-  /** The rest that Newton's method finds from a state; null without one. */
+  /** The equilibrium that Newton's method finds from a state; null without one. */
   const newton = (parameters, from, start) => {
     load(parameters);
     let state = Array.from(from),
@@ -489,16 +489,16 @@ export function* charted(own, values, rest) {
   }
   const marginal = MARGINAL * height.reduce((most, one) => (Math.abs(one) > most ? Math.abs(one) : most), 0);
   height.forEach((one, k) => Math.abs(one) <= marginal && (height[k] = 0));
-  // zero beside a place without a rest: two of them meet and end there, and nothing crosses
+  // zero next to a place without an equilibrium: two of them meet and end there, and nothing crosses
   const ends = Array.from(height, (one, k) => {
     const [i, j] = [Math.floor(k / size), k % size],
-      beside = [
+      neighbours = [
         i && height[k - size],
         i < CELLS && height[k + size],
         j && height[k - 1],
         j < size - 1 && height[k + 1],
       ];
-    return one === 0 && beside.some((x) => Number.isNaN(x));
+    return one === 0 && neighbours.some((x) => Number.isNaN(x));
   });
   ends.forEach((one, k) => one && (height[k] = NaN));
   // without a stable place, the boundary is that of the unstable ones
