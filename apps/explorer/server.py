@@ -156,6 +156,7 @@ def make_app(local_only: bool = True) -> Any:
         __name__, assets_folder=str(ASSETS), assets_ignore=".*", title=TITLE, update_title="", serve_locally=True,
         compress=True,
     )  # fmt: skip
+    app.server.config.update(COMPRESS_ZSTD_LEVEL=9, COMPRESS_BR_LEVEL=5)  # 8 % smaller, in 8 ms
     app.layout = html.Footer([dcc.Interval(id="tick", interval=RUNS_EVERY), html.Span(id="runs", role="status")])
 
     @app.callback(Output("runs", "children"), Input("tick", "n_intervals"))  # type: ignore[untyped-decorator]
