@@ -66,7 +66,7 @@ def dataset(values: Values) -> Any:
         lost = 1 - seen.goodput / (seen.packets_per_rtt + seen.fast_retransmitted)
         repeat = xr.DataArray(flow.repeat_probability())
         more = {
-            "lost": lost.assign_attrs(units="1", long_name="share of all packets that is lost"),
+            "lost": lost.assign_attrs(units="1", long_name="fraction of all packets that is lost"),
             "repeat": repeat.assign_attrs(units="1", long_name="chance that a timeout is followed by a longer one"),
         }
         kept = solved.assign({k: v.drop_vars(set(v.coords)) for k, v in more.items()})
@@ -90,7 +90,7 @@ PAGE = Page(
     figures=(
         Figure(
             "loss", "Packets lost",
-            "Curves: share of all packets sent that is lost, against the packets per flow",
+            "Curves: fraction of all packets sent that is lost, against the packets per flow",
             code=shown(numbers.loss, "share", chain=chain_of),
         ),
         Figure(
@@ -100,7 +100,7 @@ PAGE = Page(
             code=shown(numbers.repeats, "share", chain=chain_of),
         ),
         Figure(
-            "silent", "Silence", "Curves: share of time in which a flow sends nothing, against the packets per flow",
+            "silent", "Silence", "Curves: fraction of time in which a flow sends nothing, against the packets per flow",
             code=_of_slices("idle"),
         ),
         Figure(
@@ -109,7 +109,7 @@ PAGE = Page(
         ),
         Figure(
             "nothing", "Flows with nothing in a slice",
-            "Curves: share of flows that get nothing in a slice, against the packets per flow",
+            "Curves: fraction of flows that get nothing in a slice, against the packets per flow",
             code=_of_slices("nothing"),
         ),
         Figure(

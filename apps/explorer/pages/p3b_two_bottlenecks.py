@@ -120,6 +120,6 @@ PAGE = Page(
         "Commanded: the router uses the link's own command, whether flows use it or not; a link that "
         "limits no flow may then stay partly empty. Measured: it uses the window that flows do use, and both "
         "links are full.",
-        "In the picture of utilisation both links have buffers of the same share of their bandwidth-delay product.",
+        "In the picture of utilisation both links have buffers of the same fraction of their bandwidth-delay product.",
     ),
 )  # fmt: skip

@@ -124,6 +124,6 @@ PAGE = Page(
         "more round trips where it still changes.",
         "With more flows, or a shorter round trip, than on the boundary, the equilibrium is stable (shaded; closed "
         "form of the exact linearisation); on its other side a limit cycle stays. The boundary ends where the queue "
-        "would rest outside the range in which marking rises with the queue, or outside the buffer.",
+        "would have its equilibrium outside the range in which marking rises with the queue, or outside the buffer.",
     ),
 )  # fmt: skip

@@ -77,20 +77,21 @@ PAGE = Page(
     ),
     figures=(
         Figure(
-            "response", "Window that a loss rate leaves",
-            "Curves: the window of each law against the loss rate, both in decades; a line marks the slider",
+            "response", "Window at a loss rate",
+            "Curves: the window of each protocol against the loss rate, both in decades; a line marks the slider",
             code=shown(numbers.response, *_SLIDERS),
         ),
         Figure(
-            "ratio", "Relative to Reno's window", "Curves: the window of each law over Reno's, against loss",
+            "ratio", "Relative to Reno's window",
+            "Curves: the window of each protocol over Reno's, against the loss rate",
             code=shown(numbers.ratio, *_SLIDERS),
         ),
         Figure(
-            "teeth", "Windows between losses", "Curves: the window of each law against time",
+            "teeth", "Windows between losses", "Curves: the window of each protocol against time",
             code=shown(numbers.teeth, *_SLIDERS, "end"),
         ),
         Figure(
-            "mean", "Mean window", "Curves: the mean window of each law from one packet on, against time",
+            "mean", "Mean window", "Curves: the mean window of each protocol from one packet on, against time",
             code=shown(numbers.mean, *_SLIDERS, "end"), command=_command,
         ),
         Figure(
@@ -98,11 +99,11 @@ PAGE = Page(
             code=shown(numbers.growth, *_SLIDERS),
         ),
         Figure(
-            "share", "Share given up at a loss", "Curves: what a loss takes away, against the window",
+            "share", "Fraction given up at a loss", "Curves: what a loss takes away, against the window",
             code=shown(numbers.share, *_SLIDERS),
         ),
         Figure(
-            "facts", "At this loss rate", "Numbers: windows, growth, share and time between losses",
+            "facts", "At this loss rate", "Numbers: windows, growth, fraction given up and time between losses",
             "facts", shown(numbers.facts, *_SLIDERS),
         ),
     ),
@@ -114,13 +115,13 @@ PAGE = Page(
         Preset("Kelly's Scalable TCP at a loss of 10^-5", {"loss": 1e-5, "a": 0.01, "b": 0.125}),
     ),
     notes=(
-        "A window of w packets grows by a(w) each round trip and gives up the share b(w) at a loss. Reno: a = 1, "
+        "A window of w packets grows by a(w) each round trip and gives up the fraction b(w) at a loss. Reno: a = 1, "
         "b = 1/2. HighSpeed TCP (RFC 3649): Reno up to 38 packets, then more growth and less to give up. Scalable TCP "
         "(Kelly): a w and b, at any window.",
-        "The first picture is the law of each source. Between losses: one loss every 1/p packets, from the window "
-        "after a loss. Mean window: losses come at the rate p w a round trip, w' = a(w) - b(w) p w^2, from one packet "
-        "on, without slow start.",
-        "Growth and share are drawn from 1 to 100,000 packets; the line marks the law's window at this loss rate of "
+        "The first picture shows the window formula of each protocol. Between losses: one loss every 1/p packets, from "
+        "the window after a loss. Mean window: losses come at the rate p w a round trip, w' = a(w) - b(w) p w^2, from "
+        "one packet on, without slow start.",
+        "Growth and fraction are shown from 1 to 100,000 packets; the line marks the window at this loss rate of "
         "HighSpeed TCP.",
     ),
 )  # fmt: skip

@@ -134,7 +134,7 @@ export class Curves extends Picture {
         width: this.width || 520,
         height: this.height,
         legend: { show: false },
-        padding: [10, inPlace ? Math.min(180, 28 + 6.5 * words) : 12, 0, 0],
+        padding: [10, inPlace ? Math.min(180, 28 + 6.5 * words) : data.xLog ? 18 : 12, 0, 0],
         scales: {
           x: { time: false, distr: data.xLog ? 3 : 1, range: range("xRange") },
           y: { distr: data.log ? 3 : 1, range: range("range") },

@@ -90,7 +90,7 @@ const facts = ({ judged, stable, delay, edge, rest, p, rtt, queue, window }) => 
     },
     { name: "window at equilibrium", value: rest[0], unit: "packet", means: "packets a flow has in flight" },
     { name: "queue at equilibrium", value: rest[1], unit: "packet", means: "packets that wait at the router" },
-    { name: "marked at equilibrium", value: p, means: "share of the packets that are marked or lost" },
+    { name: "marked at equilibrium", value: p, means: "fraction of packets that is marked or lost" },
     { name: "round-trip time at equilibrium", value: rtt, unit: "s", means: "propagation and the wait in the queue" },
     {
       name: "swing of the queue",

@@ -113,7 +113,7 @@ page("high-speed", {
     figures.share.show({
       ...marks,
       range: [0, 0.65],
-      yTitle: "share given up",
+      yTitle: "fraction given up",
       series: each((one) => WINDOWS.map(one.share)),
     });
 
@@ -148,7 +148,7 @@ page("high-speed", {
     figures.facts.show({
       columns: laws,
       rows: [
-        { name: "window", unit: "packet", values: rest, means: "what the law of each source gives at this loss rate" },
+        { name: "window", unit: "packet", values: rest, means: "by the formula of each protocol at this loss rate" },
         { name: "times Reno's", values: rest.map((w) => w / rest[0]), means: "that window over Reno's" },
         {
           name: "grows by",
@@ -159,7 +159,7 @@ page("high-speed", {
         {
           name: "gives up",
           values: three.map((one, i) => one.share(rest[i])),
-          means: "share of that window that a loss takes away",
+          means: "fraction of that window that a loss takes away",
         },
         {
           name: "peak",

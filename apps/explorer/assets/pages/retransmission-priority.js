@@ -83,7 +83,7 @@ page("retransmission-priority", {
       xRange: [shares[0], shares[shares.length - 1]],
     };
     const each = (word) => all.map(({ name, curve }) => ({ name, y: curve.map((at) => at[word]) }));
-    figures.loss.show({ ...wide, yTitle: "share of packets", range: [0, 0.6], series: each("lost") });
+    figures.loss.show({ ...wide, yTitle: "fraction of packets", range: [0, 0.6], series: each("lost") });
     figures.repeats.show({
       ...wide,
       yTitle: "probability",
@@ -92,9 +92,9 @@ page("retransmission-priority", {
         { name: "mean silence infinite above", y: new Float64Array(shares.length).fill(0.5), dash: [4, 4] },
       ],
     });
-    figures.silent.show({ ...wide, yTitle: "share of time", series: each("silent") });
+    figures.silent.show({ ...wide, yTitle: "fraction of time", series: each("silent") });
     figures.jain.show({ ...wide, yTitle: "Jain's index", series: each("jain") });
-    figures.nothing.show({ ...wide, yTitle: "share of flows", series: each("nothing") });
+    figures.nothing.show({ ...wide, yTitle: "fraction of flows", series: each("nothing") });
     const row = (name, word, means) => ({
       name,
       values: all.map((case_) => (word === "limit" ? case_.limit : case_.now[word])),
@@ -105,9 +105,9 @@ page("retransmission-priority", {
       rows: [
         row("loss of new packets", "p", "at which flows deliver what the link carries"),
         row("loss of all packets", "lost", "those sent again too"),
-        row("silent", "silent", "share of time in which a flow sends nothing"),
+        row("silent", "silent", "fraction of time in which a flow sends nothing"),
         row("Jain's index", "jain", "of what flows get in a slice"),
-        row("nothing", "nothing", "share of flows that get nothing in a slice"),
+        row("nothing", "nothing", "fraction of flows that get nothing in a slice"),
         row("limit", "limit", "loss of new packets above which the mean silence is infinite without a cap"),
       ],
     });
