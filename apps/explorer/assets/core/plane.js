@@ -20,7 +20,10 @@ const decades = ([low, high]) => {
   return inside.find((row) => row.length > 2) || ticks([low, high]);
 };
 
-/** The share of an axis at a value, and the value at a share. */
+/** Round places of an axis, where its ticks are. */
+export const roundPlaces = (range, log) => (log ? decades : ticks)(range);
+
+/** The fraction of an axis at a value, and the value at a fraction. */
 const shareOf = (low, high, log) =>
   log
     ? { of: (x) => Math.log(x / low) / Math.log(high / low), at: (s) => low * (high / low) ** s }
@@ -97,12 +100,12 @@ export class Plane extends Picture {
       `<clipPath id="${id}-${this.spec.name}"><rect x="${left - room}" y="${top - room}" width="${W - left - right + 2 * room}" height="${H - bottom - top + 2 * room}"/></clipPath>`;
     const parts = [clip("in", 0), clip("at", 12)],
       spots = []; // points on the edge are whole
-    for (const t of (data.xLog ? decades : ticks)(data.xRange))
+    for (const t of roundPlaces(data.xRange, data.xLog))
       parts.push(
         `<path d="M${px(t)},${top}V${H - bottom}" stroke="var(--line)"/>`,
         text(px(t), H - bottom + 16, grouped(shown(t)), 'text-anchor="middle"'),
       );
-    for (const t of (data.yLog ? decades : ticks)(data.yRange))
+    for (const t of roundPlaces(data.yRange, data.yLog))
       parts.push(
         `<path d="M${left},${py(t)}H${W - right}" stroke="var(--line)"/>`,
         text(left - 6, py(t) + 4, grouped(shown(t)), 'text-anchor="end"'),
