@@ -98,7 +98,7 @@ def diagram(source: Any, kind: str, base_timeout: float, shapes: Shapes) -> pd.D
     flows = flow_program(CHAINS[kind](loss=[0.1, 0.2], base_timeout=[2.0, 3.0], **shapes[kind]).chain())
     names = [*flows.states, *(f"{flows.states[a]} to {flows.states[b]}" for a, b in flows.edges)]
     numbers = run(flows.program, {"p": loss, "m_0": base_timeout})
-    return pd.DataFrame({"state or transition": names, "share of time or transitions per round trip": numbers})
+    return pd.DataFrame({"state or transition": names, "fraction of time or transitions per round trip": numbers})
 
 
 def lengths(source: Any, base_timeout: float, shapes: Shapes) -> pd.DataFrame:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import lru_cache
 from inspect import signature
@@ -55,6 +55,29 @@ HOLDS: tuple[tuple[str, str, str], ...] = (
      "0.12 from the packets, within 0.1 at 6 of 8 loads. m = 1: not measured."),
 )  # fmt: skip
 
+#: What a kind of state is, by the pattern of its names.
+KINDS: dict[str, str] = {
+    r"S\d+": "Sn: a window of n packets is sent",
+    r"b0": "b0: the wait after a first timeout",
+    r"b\*": "b*: the wait after repeated timeouts",
+    r"S\d\(\d+r\)": "S1(kr), S2(kr): after the k-th repeated timeout one packet is sent again, then a window of two",
+    r"b\*\(\d+r\)": "b*(kr): the wait after a loss there",
+    r"b\(\d+\)": "b(k): the wait at backoff level k, where the timeout has doubled k times",
+    r"S\d\(\d+\)": "S1(k), S2(k): at that level one packet is sent again, then a window of two",
+}
+
+
+def kinds_of(states: Iterable[str]) -> list[str]:
+    """What the kinds of these states are, in words.
+
+    Examples
+    --------
+    >>> kinds_of(["b0", "S2", "S3"])
+    ['Sn: a window of n packets is sent', 'b0: the wait after a first timeout']
+    """
+    names = list(states)
+    return [words for pattern, words in KINDS.items() if any(re.fullmatch(pattern, name) for name in names)]
+
 
 def _observed(kind: str, values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
     """P(n packets in an epoch), n = 0..W, packets sent and delivered per RTT; the law of the states; the flows."""
@@ -69,7 +92,7 @@ def _observed(kind: str, values: Values) -> tuple[Program, tuple[str, ...], dict
     total = builder.total(builder.mul(builder.const(n), sent[n]) for n in range(1, model.w_max + 1))
     goodput = builder.total(builder.mul(pi[s], emit(builder, arrivals[s])) for s in pi if packets[s])
     program = builder.build([*sent, total, goodput, *outputs])
-    return program, INPUTS, {"states": list(pi), "edges": flows.edges, "w_max": model.w_max}
+    return program, INPUTS, {"states": list(pi), "edges": flows.edges, "w_max": model.w_max, "kinds": kinds_of(pi)}
 
 
 def _silence(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
@@ -363,11 +386,6 @@ PAGE = Page(
     notes=(
         "The chains of Chen, Iyengar, Subramanian and Ford: approximate (Fig. 7), full (Fig. 8), and exact, in which "
         "each backoff level is a state. One step of a chain is a round trip (epoch).",
-        "States: S2 to SW, a window of as many packets; b0, the wait after a first timeout; b*, the wait after "
-        "repeated timeouts. The full chain writes the first repeated timeouts out: after the k-th, S1(kr) resends "
-        "one packet, "
-        "S2(kr) sends a window of two, and b*(kr) is the wait after a loss there. In the exact chain b(k), S1(k) and "
-        "S2(k) are these at backoff level k, where the timeout has doubled k times.",
         "The simulator's own sender: its chain is not written down by a person, but collected by running the packet "
         "simulator's sender and receiver through every pattern of losses (window W, least timeout m_0, at most K "
         "doublings).",

@@ -571,6 +571,7 @@ page("sub-packet", {
       states: chain.states,
       pi: cut(W + 3, n).map((x) => x || 0),
       edges: chain.edges,
+      kinds: chain.kinds,
       flows: cut(W + 3 + n, chain.edges.length).map((x) => x || 0),
     });
 
