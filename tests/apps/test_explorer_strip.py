@@ -100,13 +100,13 @@ def test_a_click_reaches_the_nearest_packet_within_24_pixels(tab: Page, server: 
     tab.set_viewport_size({"width": width, "height": 844})
     opened(tab, f"{server}/strip?lost_data=0&lost_acks=0&segments=9&window=1")
     figure = tab.locator("[data-figure=strip]")
-    figure.scroll_into_view_if_needed()
+    figure.evaluate("(one) => one.scrollIntoView({ block: 'end' })")
     lowest = figure.locator('[data-packet="0/data/0/1"]')  # nothing is below it
-    x, y = lowest.locator("path").first.evaluate(
-        "(path) => { const m = path.getScreenCTM(), b = path.getBBox(); return [m.a * b.x + m.e, "
-        "m.d * (b.y + b.height) + m.f]; }"
-    )
     for off, pressed in ((11, "true"), (11, "false"), (13, "false")):
+        x, y = lowest.locator("path").first.evaluate(
+            "(path) => { const m = path.getScreenCTM(), b = path.getBBox(); return [m.a * b.x + m.e, "
+            "m.d * (b.y + b.height) + m.f]; }"
+        )
         tab.mouse.click(x, y + off)
         assert lowest.get_attribute("aria-pressed") == pressed
         assert figure.locator(".dropped").count() == (2 if pressed == "true" else 0)
