@@ -2,7 +2,7 @@
 // The packet simulator: one scenario or two side by side, each with its form, its run in the background, its pictures.
 import { complaint, element, headed } from "../core/dom.js";
 import { startJob } from "../core/jobs.js";
-import { shown, typedNumber } from "../core/numbers.js";
+import { brief, shown, typedNumber } from "../core/numbers.js";
 import { page } from "../core/pages.js";
 import { plotSection } from "../core/plot.js";
 import { csv, save } from "../core/save.js";
@@ -443,12 +443,15 @@ page("packets", {
         this.out.replaceChildren(
           part(
             "What came out",
-            "Of the time after the warm-up.",
+            result.ended === null
+              ? "The last column is the time over which each number is taken."
+              : `The last transfer ended at ${brief(result.ended)} s. The last column is the time over which each ` +
+                  "number is taken; averages are given until then, too.",
             scroll(
               table(
                 "words",
-                ["quantity", "value"],
-                result.facts.map(([label, x, digits]) => [label, cell(x, digits)]),
+                ["quantity", "value", "time [s]"],
+                result.facts.map(([label, x, digits, time]) => [label, cell(x, digits), time]),
               ),
             ),
           ),
