@@ -199,7 +199,7 @@ PAGE = Page(
         "is the logistic equation on the first access link.",
         "Shaded: the equilibrium is stable by the closed form, for flows alike. Click or drag in the chart, and "
         "the motion follows. With unequal access links the smaller flow can die out.",
-        "Where the sum ends up: 64 round trips after 1000 of the map, or the least and the largest value within 60 "
+        "Where the sum ends up: 64 round trips after 1,000 of the map, or the least and the largest value within 60 "
         "round trips after 240 of the equation, from starts of 2 % to 30 %; for a gain below 1, those before over the "
         "gain. Where gain times delay is above 7, a swing takes longer than that, and the picture has a part of it.",
     ),

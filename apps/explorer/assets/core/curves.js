@@ -3,7 +3,7 @@
 import { COLOURS, DASHES, style } from "./colours.js";
 import { element } from "./dom.js";
 import { sample } from "./legend.js";
-import { grouped, nearest, shown } from "./numbers.js";
+import { nearest, readable } from "./numbers.js";
 import { ON_WHITE } from "./palette.js";
 import { Picture } from "./picture.js";
 
@@ -21,7 +21,7 @@ const power = (x) => {
 const powers = (log, faint) => {
   if (!log) return {};
   const decades = (at) => at.filter((x) => x !== null && whole(x)).length > 1;
-  const word = (x, all) => (x === null ? "" : !decades(all) ? grouped(shown(x)) : whole(x) ? power(x) : "");
+  const word = (x, all) => (x === null ? "" : !decades(all) ? readable(x) : whole(x) ? power(x) : "");
   const filter = (u, at) => at.map((x) => (whole(x) ? x : null));
   return { values: (u, at) => at.map((x) => word(x, at)), grid: { stroke: faint, width: 1, filter } };
 };
@@ -68,7 +68,9 @@ export class Curves extends Picture {
     const shows = this.shows();
     if (!shows || shows.quantity !== quantity) return "";
     const k = nearest(shows.values, value);
-    return k < 0 ? "" : `${this.data.yTitle}: ${this.data.series.map((s) => `${s.name} ${shown(s.y[k])}`).join(", ")}`;
+    return k < 0
+      ? ""
+      : `${this.data.yTitle}: ${this.data.series.map((s) => `${s.name} ${readable(s.y[k])}`).join(", ")}`;
   }
 
   show(data) {
@@ -292,12 +294,12 @@ export class Curves extends Picture {
   values(i) {
     const { data, told } = this;
     if (!told) return;
-    const word = (x) => (x === null || x === undefined ? "" : shown(x));
+    const word = (x) => (x === null || x === undefined ? "" : readable(x));
     told.classList.toggle("live", i >= 0);
     told.values.forEach((box, j) => {
       box.textContent = i < 0 ? "" : word(data.series[j].y[i]);
     });
-    told.at.textContent = i < 0 ? "" : `at ${data.labels ? data.labels[i] : shown(data.x[i])}`;
+    told.at.textContent = i < 0 ? "" : `at ${data.labels ? data.labels[i] : readable(data.x[i])}`;
   }
 
   picking() {

@@ -11,6 +11,9 @@ export const grouped = (text) => {
   return whole.replace(/\B(?=(\d{3})+$)/g, ",") + (rest ? `.${rest}` : "");
 };
 
+/** A number as a picture has it, thousands apart; tables and files have it plain. @param {number} x */
+export const readable = (x) => grouped(shown(x));
+
 /** A number in a sentence or among facts: four digits; tables and files have more. @param {number} x */
 export const brief = (x) => {
   if (Number.isFinite(x)) return grouped(String(Number(x.toPrecision(4))));

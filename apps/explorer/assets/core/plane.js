@@ -2,7 +2,7 @@
 import { COLOURS } from "./colours.js";
 import { element } from "./dom.js";
 import { sample } from "./legend.js";
-import { grouped, nearest, shown, ticks } from "./numbers.js";
+import { nearest, readable, ticks } from "./numbers.js";
 import { ON_WHITE } from "./palette.js";
 import { Picture } from "./picture.js";
 
@@ -58,7 +58,8 @@ export class Plane extends Picture {
       .map((line) => [line, nearest(line.at, value)])
       .filter(([, k]) => k >= 0)
       .map(
-        ([line, k]) => `${line.name}: ${this.data.xTitle} ${shown(line.x[k])}, ${this.data.yTitle} ${shown(line.y[k])}`,
+        ([line, k]) =>
+          `${line.name}: ${this.data.xTitle} ${readable(line.x[k])}, ${this.data.yTitle} ${readable(line.y[k])}`,
       )
       .join(", ");
   }
@@ -103,12 +104,12 @@ export class Plane extends Picture {
     for (const t of roundPlaces(data.xRange, data.xLog))
       parts.push(
         `<path d="M${px(t)},${top}V${H - bottom}" stroke="var(--line)"/>`,
-        text(px(t), H - bottom + 16, grouped(shown(t)), 'text-anchor="middle"'),
+        text(px(t), H - bottom + 16, readable(t), 'text-anchor="middle"'),
       );
     for (const t of roundPlaces(data.yRange, data.yLog))
       parts.push(
         `<path d="M${left},${py(t)}H${W - right}" stroke="var(--line)"/>`,
-        text(left - 6, py(t) + 4, grouped(shown(t)), 'text-anchor="end"'),
+        text(left - 6, py(t) + 4, readable(t), 'text-anchor="end"'),
       );
     parts.push(
       text((left + W - right) / 2, H - 10, data.xTitle, 'text-anchor="middle"'),

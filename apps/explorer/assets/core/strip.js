@@ -4,7 +4,7 @@
 import { COLOURS } from "./colours.js";
 import { drawn, element } from "./dom.js";
 import { alone } from "./ladder.js";
-import { grouped, shown, ticks } from "./numbers.js";
+import { readable, ticks } from "./numbers.js";
 import { Picture } from "./picture.js";
 
 const LETTER = 12,
@@ -86,7 +86,7 @@ export class Strip extends Picture {
         group.append(text(LEFT - 6, py(n) + 4, String(n), { "text-anchor": "end", "font-size": 11 }));
     }
     for (const t of ticks([0, end]))
-      group.append(text(px(t), foot + 15, grouped(shown(t)), { "text-anchor": "middle", "font-size": 11 }));
+      group.append(text(px(t), foot + 15, readable(t), { "text-anchor": "middle", "font-size": 11 }));
     group.append(text(right, high - 3, "time [s]", { "text-anchor": "end", "font-size": 11 }));
     for (const at of timeouts.filter((t) => t <= end))
       group.append(
@@ -111,7 +111,7 @@ export class Strip extends Picture {
         thick: 2.5,
         mark: lost ? "lost" : again ? "again" : "fresh",
         label:
-          `${name}: data packet ${one.segment + 1}, ${KINDS_OF_SEND[one.kind]}, sent at ${shown(one.time)} s` +
+          `${name}: data packet ${one.segment + 1}, ${KINDS_OF_SEND[one.kind]}, sent at ${readable(one.time)} s` +
           (lost ? ", dropped" : again ? ", a duplicate" : ""),
       });
     }
@@ -131,7 +131,7 @@ export class Strip extends Picture {
         thick: 1.5,
         mark: lost ? "lost" : "ack",
         label:
-          `${name}: ACK, next expected packet ${one.asks + 1}, sent at ${shown(one.time)} s` +
+          `${name}: ACK, next expected packet ${one.asks + 1}, sent at ${readable(one.time)} s` +
           (lost ? ", dropped" : ""),
       });
     }

@@ -4,7 +4,7 @@ import { MAX_ADDRESS, writtenOf } from "../core/address.js";
 import { controlsOf } from "../core/controls.js";
 import { element } from "../core/dom.js";
 import { trajectory } from "../core/motion.js";
-import { between, brief, shown } from "../core/numbers.js";
+import { between, brief, readable } from "../core/numbers.js";
 import { KINDS, page } from "../core/pages.js";
 import { Plane } from "../core/plane.js";
 import { parsed, withChart, withValues, Wrong } from "../models/equations.js";
@@ -147,7 +147,7 @@ const ended = ({ status, reached }) => {
   if (status === "ok") return "";
   if (status === "start")
     return " At the start a right-hand side is no finite number: a division by zero or an overflow.";
-  return ` The motion is drawn until t = ${shown(reached)}: there ${status}.`;
+  return ` The motion is drawn until t = ${readable(reached)}: there ${status}.`;
 };
 
 /** Crossings of the boundary as rows of a table, in the order of the chart's edges. */

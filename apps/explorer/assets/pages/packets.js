@@ -2,7 +2,7 @@
 // The packet simulator: one scenario or two side by side, each with its form, its run in the background, its pictures.
 import { complaint, element, headed } from "../core/dom.js";
 import { startJob } from "../core/jobs.js";
-import { brief, shown, typedNumber } from "../core/numbers.js";
+import { brief, grouped, shown, typedNumber } from "../core/numbers.js";
 import { page } from "../core/pages.js";
 import { plotSection } from "../core/plot.js";
 import { csv, save } from "../core/save.js";
@@ -324,7 +324,7 @@ page("packets", {
         if (!file) return;
         if (file.size > spec.mostBytes) {
           this.tell(
-            `the file has ${file.size} bytes, at most ${spec.mostBytes} are read here; take the command for it`,
+            `The file has ${brief(file.size)} bytes, at most ${brief(spec.mostBytes)} are read here: use the command for it.`,
             true,
           );
           return;
@@ -405,7 +405,8 @@ page("packets", {
         this.node.classList.remove("old");
         this.tell(`${result.name}, seed ${result.seed}`);
         this.note.textContent = result.said.map((words) => `Note: ${words}${/[.?]$/.test(words) ? "" : "."}`).join(" ");
-        const cell = (x, digits) => (x === null ? "none" : digits === undefined ? shown(x) : x.toFixed(digits));
+        const cell = (x, digits) =>
+          x === null ? "none" : digits === undefined ? shown(x) : grouped(x.toFixed(digits));
         const table = (kind, head, rows) =>
           element(
             "table",

@@ -2,7 +2,7 @@
 import { complaint, element, maths } from "../core/dom.js";
 import { startJob } from "../core/jobs.js";
 import { Ladder } from "../core/ladder.js";
-import { brief, inEnds, inPackets, percent, shown, title } from "../core/numbers.js";
+import { brief, inEnds, inPackets, percent, readable, shown, title } from "../core/numbers.js";
 import { KINDS, page } from "../core/pages.js";
 import { ask, get, load } from "../core/server.js";
 
@@ -105,7 +105,7 @@ const showRun = (values) => {
     element(
       "p",
       {},
-      `${data.flows} flows, ${data.runs} runs of ${shown(data.seconds)} s each; means with 95 % intervals.`,
+      `${data.flows} flows, ${data.runs} runs of ${readable(data.seconds)} s each; means with 95 % intervals.`,
     ),
     element(
       "div",
@@ -546,7 +546,7 @@ page("sub-packet", {
       yTitle: "share",
       range: [0, 1],
       xRange: [0.4, levels + 0.6],
-      labels: lengths.map((x) => shown(Number(x.toPrecision(3)))),
+      labels: lengths.map((x) => readable(Number(x.toPrecision(3)))),
       exact: lengths,
       series: [
         { name: "of silences", kind: "bars", y: chances },
@@ -578,10 +578,10 @@ page("sub-packet", {
     at("exact", here);
     const words = onLink
       ? loss === 0
-        ? `Each of ${values.users} users could send ${inPackets(link.share)} per round trip, more than a window of ${W} uses: the link is not full, and nothing is lost.`
+        ? `Each of ${readable(values.users)} users could send ${inPackets(link.share)} per round trip, more than a window of ${W} uses: the link is not full, and nothing is lost.`
         : Number.isNaN(loss)
-          ? `Each of ${values.users} users would have ${inPackets(link.share)} per round trip, which the chain does not reach at any loss.`
-          : `Each of ${values.users} users has ${inPackets(link.share)} per round trip, so that ${percent(loss)} of the packets are lost, and a user is silent ${percent(out[0])} of the time (exact chain).`
+          ? `Each of ${readable(values.users)} users would have ${inPackets(link.share)} per round trip, which the chain does not reach at any loss.`
+          : `Each of ${readable(values.users)} users has ${inPackets(link.share)} per round trip, so that ${percent(loss)} of the packets are lost, and a user is silent ${percent(out[0])} of the time (exact chain).`
       : `At a loss of ${percent(loss)} a flow delivers ${inPackets(out[W + 2])} per round trip and is silent ${percent(out[0])} of the time (exact chain).`;
     const says = fine
       ? words
