@@ -136,7 +136,7 @@ def at_rest(problem: Any, spots: dict[str, Any], lead: Any, base: Any) -> Any:
 
 
 def heights(problem: Any, spots: dict[str, Any], states: Any) -> Any:
-    """(place,) The spectral abscissa at equilibrium; NaN without a rest."""
+    """(place,) The spectral abscissa at equilibrium; NaN without one."""
     there = np.isfinite(states).all(axis=0)
     out = np.full(len(there), np.nan)
     if there.any():
@@ -235,7 +235,7 @@ def period(roots: Any) -> float:
 
 
 def facts(problem: Any, axes: Axes) -> pd.DataFrame:
-    """Where it rests, whether that is stable, and how it swings."""
+    """The equilibrium, whether it is stable, and how it swings."""
     point = resting(problem)
     spectrum, edge = leading(problem, point), crossings(problem, axes)
     way = {name: np.log if log else np.asarray for name, (_, _, log) in axes.items()}

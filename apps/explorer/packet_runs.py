@@ -278,15 +278,15 @@ def fairness(result: xr.Dataset) -> list[list[Any]]:
     if not any(x):
         return []
     return [
-        ["Jain's index", indices.jain(x), "the share of the flows that an equal share would serve; 1: all alike"],
+        ["Jain's index", indices.jain(x), "the fraction of the flows that equal parts would serve; 1: all alike"],
         ["min/max", indices.min_max_ratio(x), "the least goodput over the largest; 1: all alike, 0: one starves"],
         [
             "entropy",
             indices.entropy(x),
-            f"of the shares, in nat; all alike: {math.log(len(x)):.4g}, 0: one has everything",
+            f"of the fractions, in nat; all alike: {math.log(len(x)):.4g}, 0: one has everything",
         ],
         ["Gini", indices.gini(x), "twice the area between the Lorenz curve and the line of equality; 0: all alike"],
-        ["Hoover", indices.hoover(x), "the share that would have to change hands; 0: all alike"],
+        ["Hoover", indices.hoover(x), "the fraction that must move for equal rates; 0: all alike"],
         ["Atkinson", indices.atkinson(x, 1.0), "with aversion 1; 0: all alike, 1: one has nothing"],
     ]
 

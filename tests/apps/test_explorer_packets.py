@@ -104,7 +104,7 @@ def test_a_link_opens_the_same_runs_in_a_fresh_browser(tab: Page, other: Page, s
     assert tab.get_by_label("scenario", exact=True).input_value() == "single_flow"
     tab.get_by_label("scenario", exact=True).select_option("one_loss")
     waited(tab, "done")
-    tab.get_by_label("A second scenario beside it").check()
+    tab.get_by_label("Compare with a second scenario").check()
     second = tab.locator(".side").nth(1)
     second.get_by_text("Change it").click()
     second.get_by_label("sender").select_option("tahoe")

@@ -80,7 +80,7 @@ def kinds_of(states: Iterable[str]) -> list[str]:
 
 
 def _observed(kind: str, values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
-    """P(n packets in an epoch), n = 0..W, packets sent and delivered per RTT; the law of the states; the flows."""
+    """P(n packets in an epoch), n = 0..W, packets sent and delivered per RTT; probabilities of states; flows."""
     model = chain_model(kind, values, [0.1, 0.2], [2.0, 3.0])  # swept, so that both are symbols
     flows = flow_program(model.chain())
     builder = Builder()
@@ -119,7 +119,7 @@ def _share(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
 
 
 def over_one_denominator(model: Any) -> tuple[dict[str, Any], Any]:
-    """The stationary law in closed form: numerators by state, and the denominator of all, as SymPy expressions."""
+    """The stationary distribution in closed form: numerators by state, denominator of all, as SymPy expressions."""
     import sympy
 
     # Of a symbol that is known to be positive SymPy asks again and again whether polynomials are.
@@ -198,7 +198,7 @@ def closed_forms(values: Values, typed: str = "") -> dict[str, Any]:
 
 
 def exact_law(values: Values, typed: str) -> dict[str, Any]:
-    """An answer: the stationary law of the chosen chain at a rational loss, each probability a fraction.
+    """An answer: the stationary distribution of the chosen chain at a rational loss, each probability a fraction.
 
     Raises
     ------
@@ -312,7 +312,7 @@ PAGE = Page(
     controls=(
         Choice("chain", "", "chain (diagram, formulas, exact fractions)", tuple(CHAINS)),
         Choice(
-            "sender", "", "the simulator's own sender, beside the chains", the_sender.SENDERS,
+            "sender", "", "the simulator's own sender, compared with the chains", the_sender.SENDERS,
             {the_sender.NONE: "", **dict.fromkeys(the_sender.SENDERS[1:], the_sender.MEANING)},
         ),
         Choice("rules", "", "its rule book", the_sender.RULES),
@@ -340,21 +340,21 @@ PAGE = Page(
             code=_code(numbers.goodput, source=source_of, count=_points), command=sweep_command,
         ),
         Figure(
-            "silence", "Silence against loss", "Curves: share of round trips without a packet, against loss",
+            "silence", "Silence against loss", "Curves: fraction of round trips without a packet, against loss",
             code=_code(numbers.silence, count=_points), command=sweep_command,
         ),
         Figure(
-            "diagram", "States and the flows between them", "Circles: states, by the share of time in them; arrows: "
-            "transitions, by how often they are taken, the strongest with their share", "diagram",
+            "diagram", "States and the flows between them", "Circles: states, by the fraction of time in them; arrows: "
+            "transitions, by how often they are taken, the strongest with numbers", "diagram",
             _code(numbers.diagram, source=source_of, kind=lambda values: values["chain"]), command,
         ),
         Figure(
-            "lengths", "How long silences are", "Bars: the share of silences of each length, and their share of the "
-            "silent time, in the exact chain", code=_code(numbers.lengths, source=source_of),
+            "lengths", "How long silences are", "Bars: the fraction of silences of each length, and their fraction "
+            "of the silent time, in the exact chain", code=_code(numbers.lengths, source=source_of),
         ),
         Figure(
             "measured", "Silence: chains and measured points",
-            "Curves: share of round trips without a packet, by the chains; points: measured, with 95 % intervals",
+            "Curves: fraction of round trips without a packet, by the chains; points: measured, with 95 % intervals",
             code=_measured("silence"), command=sweep_command,
         ),
         Figure(
@@ -390,6 +390,6 @@ PAGE = Page(
         "simulator's sender and receiver through every pattern of losses (window W, least timeout m_0, at most K "
         "doublings).",
         "Users on a link: its buffer never empties, all users are alike, and the loss is the one at which the exact "
-        "chain of each delivers its share (C R_0 + B)/N of packets per round trip.",
+        "chain of each delivers (C R_0 + B)/N packets per round trip.",
     ),
 )  # fmt: skip

@@ -29,7 +29,7 @@ const FILLS = ["#A63A00", "#DCEBF7", "#B5D5EE", "#86BBE2", "#5A9BD0", "#2A6CA9",
   INKS = ["#ffffff", "#1b1b1b", "#1b1b1b", "#1b1b1b", "#1b1b1b", "#ffffff", "#ffffff"];
 const DROPS = Float64Array.from({ length: 89 }, (_, i) => Number((0.005 * (i + 2)).toFixed(3)));
 
-/** A share in percent with one digit behind the point. @param {number} x */
+/** A fraction in percent with one digit behind the point. @param {number} x */
 const points = (x) => (100 * x).toFixed(1);
 
 // ---- the picture of the rungs --------------------------------------------------------------------------------
@@ -210,7 +210,7 @@ const summed = (c, x) => {
   return x * b - after + c[0];
 };
 
-/** The shares of 0, 1, ..., 6 packets and the goodput of the chains, by rung. */
+/** The fractions of 0, 1, ..., 6 packets and the goodput of the chains, by rung. */
 const chainsOf = (functions, { edges, pieces }) => {
   const out = new Float64Array(8);
   return (/** @type {number} */ rung, /** @type {number} */ drop) => {
@@ -288,7 +288,7 @@ page("ladder", {
     figures.curves.show({
       x: DROPS,
       xTitle: "drop probability",
-      yTitle: silence ? "silent share of round trips" : title("goodput", "packet per RTT"),
+      yTitle: silence ? "silent fraction of round trips" : title("goodput", "packet per RTT"),
       range: silence ? [0, 1] : [0, 6],
       xRange: [0, 0.46],
       marker: values.drop,

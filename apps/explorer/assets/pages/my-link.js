@@ -224,7 +224,7 @@ page("my-link", {
       [packetsHold(spec, values, run), ...(ids.spec === spec && ids.simulator ? [ids.simulator] : [])],
       linux ? `${facts.kernel}. ${described(linux, values)}` : "No record near this link.",
       stacks.length
-        ? `${stacks.length} stacks, each beside itself. ${described(stack, values)}`
+        ? `${stacks.length} stacks, each compared with itself. ${described(stack, values)}`
         : "No record near this link.",
     ];
     figures.results.show({ rows, holds });
@@ -259,7 +259,7 @@ page("my-link", {
       xTitle: "users",
       xLog: true,
       xRange: [1, 1000],
-      yTitle: "share",
+      yTitle: "fraction",
       range: [0, 1],
       marker: values.users,
       series,

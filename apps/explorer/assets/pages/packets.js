@@ -203,7 +203,7 @@ page("packets", {
           },
           "Undo changes",
         );
-        this.bar = element("progress", { max: "1", value: "0", "aria-label": "share of the run that is done" });
+        this.bar = element("progress", { max: "1", value: "0", "aria-label": "fraction of the run that is done" });
         this.state = element("p", { class: "state", role: "status" });
         this.note = element("p", { class: "note" });
         this.pictures = PICTURES.map((_, number) => new Run(this, number));
@@ -459,8 +459,8 @@ page("packets", {
           part(
             "Fairness of the goodput",
             result.fairness.length
-              ? "Indices of how evenly the flows share."
-              : "Nothing arrived, so there is nothing to share.",
+              ? "Indices of how equal the goodputs of the flows are."
+              : "Nothing arrived: there is no goodput to compare.",
             ...(result.fairness.length
               ? [
                   scroll(
@@ -534,7 +534,12 @@ page("packets", {
     };
     root.replaceChildren(
       ...headed(spec.title, spec.question, said),
-      element("p", { class: "guess-first" }, both, element("label", { for: "beside" }, " A second scenario beside it")),
+      element(
+        "p",
+        { class: "guess-first" },
+        both,
+        element("label", { for: "beside" }, " Compare with a second scenario"),
+      ),
       element(
         "p",
         { class: "guess-first" },
