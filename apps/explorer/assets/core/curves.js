@@ -3,7 +3,7 @@
 import { COLOURS, DASHES, style } from "./colours.js";
 import { element } from "./dom.js";
 import { sample } from "./legend.js";
-import { nearest, readable } from "./numbers.js";
+import { isPower, nearest, power, readable } from "./numbers.js";
 import { ON_WHITE } from "./palette.js";
 import { Picture } from "./picture.js";
 
@@ -12,17 +12,12 @@ const FONT = "13px system-ui, sans-serif";
 /** Below this width of a picture, names stand above it instead of beside the ends of the curves. */
 const NARROW = 440;
 
-const whole = (x) => Math.abs(Math.log10(x) - Math.round(Math.log10(x))) < 1e-9;
-const power = (x) => {
-  const digits = [...String(Math.round(Math.log10(x)))].map((c) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(c)]);
-  return `10${digits.join("")}`;
-};
 /** Of an axis in decades: powers of ten where there are two, else the numbers between them. */
 const powers = (log, faint) => {
   if (!log) return {};
-  const decades = (at) => at.filter((x) => x !== null && whole(x)).length > 1;
-  const word = (x, all) => (x === null ? "" : !decades(all) ? readable(x) : whole(x) ? power(x) : "");
-  const filter = (u, at) => at.map((x) => (whole(x) ? x : null));
+  const decades = (at) => at.filter((x) => x !== null && isPower(x)).length > 1;
+  const word = (x, all) => (x === null ? "" : !decades(all) ? readable(x) : isPower(x) ? power(x) : "");
+  const filter = (u, at) => at.map((x) => (isPower(x) ? x : null));
   return { values: (u, at) => at.map((x) => word(x, at)), grid: { stroke: faint, width: 1, filter } };
 };
 

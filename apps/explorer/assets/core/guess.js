@@ -5,7 +5,7 @@
 import { element } from "./dom.js";
 import { between, brief } from "./numbers.js";
 import { picture } from "./pages.js";
-import { roundPlaces } from "./plane.js";
+import { placeText, roundPlaces } from "./plane.js";
 
 const PLACES = 61;
 /** A value as a length on its axis, and the value of a length. */
@@ -186,7 +186,7 @@ const drawing = (asked, reveal) => {
       row: element(
         "div",
         { class: "control" },
-        element("label", { for: id }, `${quantity} at ${across} ${brief(x)}${of ? ` ${of}` : ""}`),
+        element("label", { for: id }, `${quantity} at ${across} ${placeText(x, xLog)}${of ? ` ${of}` : ""}`),
         slider,
       ),
     };

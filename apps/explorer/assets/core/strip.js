@@ -58,7 +58,7 @@ export class Strip extends Picture {
       svg.style.cursor = near ? "pointer" : "";
     });
     svg.addEventListener("keydown", (event) => this.typed(event));
-    this.chosen = element("p", { class: "legend chosen-packet", role: "status" });
+    this.chosen = element("p", { class: "note chosen-packet", role: "status" });
     this.box.replaceChildren(svg, this.legends(), this.chosen);
     this.reach(
       this.packets.findIndex((one) => one.key === this.current),
