@@ -231,13 +231,13 @@ def facts(result: xr.Dataset, scenario: Scenario) -> list[list[Any]]:
 
     begin, end, last = scenario.warm_up, scenario.duration, ended(result, scenario)
     labels = {name: label for name, label, _ in LINES}
-    whole = {labels[name] for name in ("transfers_finished", "completion")}
+    completions = {labels[name] for name in ("transfers_finished", "completion")}
     averages = {labels[name] for name in ("goodput_packets", "goodput_bits", "mean_queue")}
     if not any(way.changes for way in scenario.ways):  # else it is the fraction of what the link could carry
         averages.add(labels["utilisation"])
     lines = []
     for label, value, digits in rows(result, scenario):
-        spans = [(0.0 if label in whole else begin, end, 1.0)]
+        spans = [(0.0 if label in completions else begin, end, 1.0)]
         if last is not None and label in averages:
             spans.append((begin, last, (end - begin) / (last - begin)))
         name, unit, places = (

@@ -189,8 +189,9 @@ def test_thousands_are_apart_in_what_is_read(tab: Page, server: str, slug: str) 
         tab.goto(f"{server}/{slug}{words}")
         tab.wait_for_function("() => document.querySelector('main h1, main h2') && !document.querySelector('main.old')")
         tab.locator(".side[data-state=done]" if slug == "packets" else "main").first.wait_for(timeout=PATIENCE)
-        for step in tab.locator(".steps a").all() or [None]:
-            if step:
-                step.click()
+        steps = tab.locator(".steps a")
+        for k in range(max(1, steps.count())):
+            if steps.count():
+                steps.nth(k).click()
             bare = [(text, BARE.findall(text)) for text in tab.evaluate(SENTENCES) if BARE.search(text)]
             assert not bare, (slug, words, bare)
