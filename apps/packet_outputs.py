@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 #: Summary lines of a simulation: variable, label, digits.
-_LINES = (
+LINES = (
     ("loss_rate", "loss", 4),
     ("loss_rate_timeout", "loss of timeout retransmissions", 4),
     ("goodput_packets", "goodput of all flows [packets/s]", 2),
@@ -133,7 +133,7 @@ def rows(result: xr.Dataset, scenario: Scenario) -> Iterator[tuple[str, xr.DataA
         result = result.assign(
             transfers_finished=result.finish.notnull().sum("flow"), completion=result.completion_time.mean("flow")
         )
-    for name, label, digits in _LINES:
+    for name, label, digits in LINES:
         if name in result and set(result[name].dims) <= {"replication"}:
             yield label, result[name], digits
     last = result.sent_in_epoch.values[-1]

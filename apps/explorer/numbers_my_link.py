@@ -50,7 +50,7 @@ def by_chain(users: Any, rate: float, base_rtt: float, buffer: float, packet_siz
 
 
 def results(users: float, rate: float, base_rtt: float, buffer: float, packet_size: float, covered: bool) -> Any:
-    """The chain's column: shares, Jain's index, and the wait in a full buffer; none for other senders and queues."""
+    """The chain's column: fractions, Jain's index, and the wait in a full buffer; none for other senders and queues."""
     came = by_chain(users, rate, base_rtt, buffer, packet_size)
     rows = {name: float(value) if covered else np.nan for name, value in came.items()}
     rows["wait"] = np.nan if np.isnan(rows["loss"]) else 1e3 * full_rtt(rate, 0.0, buffer, packet_size)
@@ -58,7 +58,7 @@ def results(users: float, rate: float, base_rtt: float, buffer: float, packet_si
 
 
 def along(rate: float, base_rtt: float, buffer: float, packet_size: float, covered: bool) -> pd.DataFrame:
-    """The chain's shares against the number of users; none for other senders and queues."""
+    """The chain's fractions against the number of users; none for other senders and queues."""
     came = by_chain(USERS, rate, base_rtt, buffer, packet_size)
     names = {"loss": "loss", "silent": "time silent", "nothing": "users with nothing in 20 s"}
     return pd.DataFrame({"users": USERS} | {word: came[name] if covered else np.nan for name, word in names.items()})

@@ -234,7 +234,7 @@ def period(roots: Any) -> float:
 
 
 def facts(problem: Any, axes: Axes) -> pd.DataFrame:
-    """Where its equilibrium is, whether that is stable, and how it oscillates."""
+    """The equilibrium, whether it is stable, and how it oscillates."""
     point = resting(problem)
     spectrum, edge = leading(problem, point), crossings(problem, axes)
     way = {name: np.log if log else np.asarray for name, (_, _, log) in axes.items()}

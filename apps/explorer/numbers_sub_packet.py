@@ -21,7 +21,7 @@ Shapes = dict[str, dict[str, int]]
 
 
 def models(losses: Any, base_timeout: float, shapes: Shapes, sender: dict[str, Any] | None) -> dict[str, Any]:
-    """The chains at losses, each up to the loss at which its law ends, and the sender's."""
+    """The chains at losses, each up to the loss at which its distribution ends, and the sender's."""
     listed = {}
     for kind in COLUMNS:
         own = losses if kind == "exact" else losses[losses < loss_limit(kind)]
@@ -35,7 +35,7 @@ def models(losses: Any, base_timeout: float, shapes: Shapes, sender: dict[str, A
 
 
 def packets(source: Any, base_timeout: float, shapes: Shapes, sender: dict[str, Any] | None = None) -> pd.DataFrame:
-    """The bars of the chains that have a stationary law at this loss; packets are measured by the button."""
+    """The bars of the chains that have a stationary distribution at this loss; packets are measured by the button."""
     loss = loss_of(source)
     if without_law("exact", loss):
         return pd.DataFrame()
@@ -63,7 +63,7 @@ def goodput(
 
 
 def silence(count: int, base_timeout: float, shapes: Shapes, sender: dict[str, Any] | None = None) -> pd.DataFrame:
-    """The share of epochs without a packet."""
+    """The fraction of epochs without a packet."""
     return along(0.005 + 0.005 * np.arange(count), "silence", base_timeout, shapes, sender)
 
 
@@ -90,7 +90,7 @@ def measured_law(source: Any, group: str, base_timeout: float, shapes: Shapes) -
 
 
 def diagram(source: Any, kind: str, base_timeout: float, shapes: Shapes) -> pd.DataFrame:
-    """The share of time in each state, and how often each transition is taken."""
+    """The fraction of time in each state, and how often each transition is taken."""
     loss = loss_of(source)
     if without_law(kind, loss):
         return pd.DataFrame()
@@ -98,11 +98,11 @@ def diagram(source: Any, kind: str, base_timeout: float, shapes: Shapes) -> pd.D
     flows = flow_program(CHAINS[kind](loss=[0.1, 0.2], base_timeout=[2.0, 3.0], **shapes[kind]).chain())
     names = [*flows.states, *(f"{flows.states[a]} to {flows.states[b]}" for a, b in flows.edges)]
     numbers = run(flows.program, {"p": loss, "m_0": base_timeout})
-    return pd.DataFrame({"state or transition": names, "share of time or transitions per round trip": numbers})
+    return pd.DataFrame({"state or transition": names, "fraction of time or transitions per round trip": numbers})
 
 
 def lengths(source: Any, base_timeout: float, shapes: Shapes) -> pd.DataFrame:
-    """How long silences are in the exact chain, and their share of the silent time."""
+    """How long silences are in the exact chain, and their fraction of the silent time."""
     loss = loss_of(source)
     if without_law("exact", loss):
         return pd.DataFrame()

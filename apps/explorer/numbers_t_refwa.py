@@ -59,7 +59,7 @@ def groups(model: Any, rtt_low: float, rtt_high: float, group_flows: int) -> pd.
     throughput = group_flows * shares.rates(float(model.equilibrium()["Upsilon"])).values
     table = pd.DataFrame({"round-trip time [s]": rtts, "a group": throughput})
     return table.assign(**{
-        "their mean": throughput.mean(), "equal shares of the link": model.bdp / rtts.mean() / GROUPS
+        "their mean": throughput.mean(), "equal parts of the link": model.bdp / rtts.mean() / GROUPS
     })  # fmt: skip
 
 
@@ -101,7 +101,7 @@ PROTOCOLS = {"reno": "Reno", "newreno": "NewReno", "westwood": "Westwood", "t_re
 
 
 def readings(phi: float, psi: float, delay: int) -> pd.DataFrame:
-    """Where each reading's closed form is stable, and the mark."""
+    """Where each interpretation's closed form is stable, and the mark."""
     names = "gain φ on spare bandwidth", "gain ψ on free buffer"
     lines = {"the sliders": ([phi], [psi])} | {
         name: ([*x, *x[::-1]], [*low, *high[::-1]]) for name, (x, low, high) in regions(delay).items()

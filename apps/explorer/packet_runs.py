@@ -171,7 +171,7 @@ def about(result: xr.Dataset, scenario: Scenario) -> dict[str, Any]:
     from tcpdynamics.charts import packets as charts
     from tcpdynamics.json_values import finite
 
-    from ..packet_outputs import rows, summary_lines
+    from ..packet_outputs import summary_lines
 
     width, drawn = bin_width(scenario.duration), spread([group.count for group in scenario.flows])
     makers: dict[str, Callable[[], Any]] = {
@@ -186,7 +186,6 @@ def about(result: xr.Dataset, scenario: Scenario) -> dict[str, Any]:
             pictures[name] = picture(make())
         except ValueError:
             pictures[name] = None
-    facts = [_fact(label, float(value), digits) for label, value, digits in rows(result, scenario)]
     answer: dict[str, Any] = finite(
         {
             "name": scenario.name,
@@ -194,7 +193,8 @@ def about(result: xr.Dataset, scenario: Scenario) -> dict[str, Any]:
             "duration": scenario.duration,
             "width": width,
             "pictures": pictures,
-            "facts": facts,
+            "ended": ended(result, scenario),
+            "facts": facts(result, scenario),
             "fairness": fairness(result),
             "flows": flows(result),
             "summary": "\n".join(summary_lines(result, scenario)),
@@ -216,11 +216,35 @@ def spread(counts: Sequence[int], most: int = 6) -> list[int]:
     return sorted(flow for _, flow in sorted(turns)[:most])
 
 
-def _fact(label: str, value: float, digits: int) -> list[Any]:
-    """A line of the summary; rates in Mbit/s, as the pictures have them."""
-    if "[bit/s]" in label:
-        return [label.replace("[bit/s]", "[Mbit/s]"), 1e-6 * value, 4]
-    return [label, value, digits]
+def ended(result: xr.Dataset, scenario: Scenario) -> float | None:
+    """When the last transfer ended [s], where all ended between the warm-up and the end of the run."""
+    last = float(result.finish.max(skipna=False))
+    return last if scenario.warm_up < last < scenario.duration else None
+
+
+def facts(result: xr.Dataset, scenario: Scenario) -> list[list[Any]]:
+    """Lines of the summary: label, value, digits and the time [s] over which it is taken; rates in Mbit/s.
+
+    Nothing is sent after the last transfer's end: averages until then follow from those over the whole time.
+    """
+    from ..packet_outputs import LINES, rows
+
+    begin, end, last = scenario.warm_up, scenario.duration, ended(result, scenario)
+    labels = {name: label for name, label, _ in LINES}
+    completions = {labels[name] for name in ("transfers_finished", "completion")}
+    averages = {labels[name] for name in ("goodput_packets", "goodput_bits", "mean_queue")}
+    if not any(way.changes for way in scenario.ways):  # else it is the fraction of what the link could carry
+        averages.add(labels["utilisation"])
+    lines = []
+    for label, value, digits in rows(result, scenario):
+        spans = [(0.0 if label in completions else begin, end, 1.0)]
+        if last is not None and label in averages:
+            spans.append((begin, last, (end - begin) / (last - begin)))
+        name, unit, places = (
+            (label.replace("[bit/s]", "[Mbit/s]"), 1e-6, 4) if "[bit/s]" in label else (label, 1.0, digits)
+        )
+        lines += [[name, unit * factor * float(value), places, f"{a:.4g} to {b:.4g}"] for a, b, factor in spans]
+    return lines
 
 
 def picture(figure: Any) -> dict[str, Any]:
@@ -254,15 +278,15 @@ def fairness(result: xr.Dataset) -> list[list[Any]]:
     if not any(x):
         return []
     return [
-        ["Jain's index", indices.jain(x), "the share of the flows that an equal share would serve; 1: all alike"],
+        ["Jain's index", indices.jain(x), "the fraction of the flows that equal parts would serve; 1: all alike"],
         ["min/max", indices.min_max_ratio(x), "the least goodput over the largest; 1: all alike, 0: one starves"],
         [
             "entropy",
             indices.entropy(x),
-            f"of the shares, in nat; all alike: {math.log(len(x)):.4g}, 0: one has everything",
+            f"of the fractions, in nat; all alike: {math.log(len(x)):.4g}, 0: one has everything",
         ],
         ["Gini", indices.gini(x), "twice the area between the Lorenz curve and the line of equality; 0: all alike"],
-        ["Hoover", indices.hoover(x), "the share that would have to change hands; 0: all alike"],
+        ["Hoover", indices.hoover(x), "the fraction that must move for equal rates; 0: all alike"],
         ["Atkinson", indices.atkinson(x, 1.0), "with aversion 1; 0: all alike, 1: one has nothing"],
     ]
 

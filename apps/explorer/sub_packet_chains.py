@@ -1,4 +1,4 @@
-"""The chains of the sub-packet page, where its loss comes from, and where a chain has no stationary law."""
+"""The chains of the sub-packet page, where its loss comes from, and where a chain has no stationary distribution."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STEP, SHORT, LONG = 0.005, 99, 139
 
 
 def loss_limit(kind: str) -> float:
-    """Loss below which a chain has a stationary law [1]."""
+    """Loss below which a chain has a stationary distribution [1]."""
     return float(next(row["high"] for row in describe(CHAINS[kind]) if row["name"] == "loss"))
 
 
@@ -63,19 +63,19 @@ def loss_of(source: float | SharedLink) -> float:
 
 
 def without_law(kind: str, loss: float) -> str:
-    """Why a chain has no law at a loss, in a sentence; nothing where it has one."""
+    """Why a chain has no distribution at a loss, in a sentence; nothing where it has one."""
     if loss == 0:
         return "the users do not fill the link: nothing is lost, and the chains begin above a loss of 0"
     if not loss < 1:
         return "no loss below 1 brings the users' goodput down to their share"
     if loss >= loss_limit(kind):
         limit = f"{loss_limit(kind):g}"
-        return f"the {kind} chain has no stationary law at losses of {limit} and above; choose the exact one"
+        return f"the {kind} chain has no stationary distribution at losses of {limit} and above; choose the exact one"
     return ""
 
 
 def event_program(values: Values, suffix: bool) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
-    """Packets that arrive and are sent per RTT, the law of the states, the chance of each event out of one that sends.
+    """Packets that arrive and are sent per RTT, probabilities of states, chance of each event out of one that sends.
 
     An event is a transition with the packets that arrive in it; all else that a state could earn is in `waits`: a
     silent state, what it leads to, and how often its timeout has doubled. `windows`: packets sent in each state.

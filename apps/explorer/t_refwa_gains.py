@@ -1,4 +1,4 @@
-"""T-REFWA's readings, the gains at which their closed forms are stable, and the ends of the code's cells."""
+"""T-REFWA's interpretations, the gains at which their closed forms are stable, and the ends of the code's cells."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def cell_grid(code: RttCode) -> NDArray[np.float64]:
 
 @lru_cache(maxsize=8)
 def regions(delay: int) -> dict[str, list[list[float]]]:
-    """Of each reading: gains phi, and between which psi its closed form is stable there, in steps of a twentieth."""
+    """Of each interpretation: gains phi, and between which psi its closed form is stable, in steps of a twentieth."""
     return {reading: _region(reading, delay if reading in DELAYED else None) for reading in READINGS}
 
 

@@ -286,7 +286,7 @@ def test_the_printed_boundary_has_no_margin(marking: str) -> None:
 def test_controls_that_do_not_count_are_hidden(tab: Page, server: str) -> None:
     opened(tab, f"{server}/t-refwa")
     assert not tab.locator("#control-delay").is_visible()
-    tab.get_by_label("reading of the law").select_option("delayed")
+    tab.get_by_label("interpretation of the equation").select_option("delayed")
     assert tab.locator("#control-delay").is_visible()
 
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 import struct
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
-from explorer_tabs import get, opened
+from explorer_tabs import PATIENCE, get, opened
 from playwright.sync_api import Page
 
 from tcpdynamics.apps.explorer import cards
 from tcpdynamics.apps.explorer.bundle import ASSETS, bundle, needs
 from tcpdynamics.apps.explorer.export import export
-from tcpdynamics.apps.explorer.page import MAIN
+from tcpdynamics.apps.explorer.page import MAIN, Choice, Control
 from tcpdynamics.apps.explorer.pages import pages
 from tcpdynamics.errors import DomainError
 
@@ -153,3 +154,44 @@ def test_cards_of_links_show_what_the_articles_say(tmp_path: Path) -> None:
         with pytest.raises(DomainError, match="address must be that of a folder"):
             export(tmp_path / "other", address=wrong)
     assert not (tmp_path / "other").exists()
+
+
+#: Texts that are seen, but for tables of raw numbers, code and what a reader types.
+SENTENCES = """() => { const found = [], walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  const raw = "script, style, code, pre, textarea, option, math, title, .scroll table, details.table";
+  for (let node = walk.nextNode(); node; node = walk.nextNode())
+    if (!node.parentElement.closest(raw) && node.parentElement.checkVisibility({ visibilityProperty: true }))
+      found.push(node.textContent);
+  return found; }"""
+#: Four digits or more in a row, other than years, RFCs, and parts of words, addresses or decimals.
+BARE = re.compile(r"(?<!RFC )(?<![\w.,/-])(?!(?:19|20)\d\d\b)\d{4,}(?![\w/])")
+
+
+#: The claims' statements are the words of a record that stays as it is.
+READ = ["", *(slug for slug in pages() if slug != "claims")]
+
+
+def largest(slug: str) -> dict[str, str]:
+    """Each slider of a page at its largest value, each choice at its last word, but for what a click alone moves."""
+    found: dict[str, str] = {}
+    for one in pages()[slug].controls if slug else ():
+        if isinstance(one, Control) and one.only != ("by click",):
+            found[one.name] = f"{one.high:g}"
+        elif isinstance(one, Choice):
+            found[one.name] = one.choices[-1]
+    return found
+
+
+@pytest.mark.parametrize("slug", READ)
+def test_thousands_are_apart_in_what_is_read(tab: Page, server: str, slug: str) -> None:
+    states = ["", f"?{urlencode(more)}"] if (more := largest(slug)) else [""]
+    for words in states:
+        tab.goto(f"{server}/{slug}{words}")
+        tab.wait_for_function("() => document.querySelector('main h1, main h2') && !document.querySelector('main.old')")
+        tab.locator(".side[data-state=done]" if slug == "packets" else "main").first.wait_for(timeout=PATIENCE)
+        steps = tab.locator(".steps a")
+        for k in range(max(1, steps.count())):
+            if steps.count():
+                steps.nth(k).click()
+            bare = [(text, BARE.findall(text)) for text in tab.evaluate(SENTENCES) if BARE.search(text)]
+            assert not bare, (slug, words, bare)

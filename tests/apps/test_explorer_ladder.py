@@ -203,3 +203,21 @@ def test_an_article_leads_to_the_page(tab: Page, files: Path) -> None:
     opened(tab, (files / "paper-sub-packet.html").as_uri())
     links = tab.evaluate("() => [...document.querySelectorAll('main a')].map((a) => a.getAttribute('href'))")
     assert "ladder.html" in links
+
+
+@pytest.mark.parametrize("size", [(1280, 720), (390, 844)])
+def test_bars_and_distances_have_one_scale(tab: Page, files: Path, size: tuple[int, int]) -> None:
+    tab.set_viewport_size({"width": size[0], "height": size[1]})
+    opened(tab, f"{(files / 'ladder.html').as_uri()}#drop=0.3")
+    picture = tab.locator("[data-figure=rungs]")
+    assert {"0 %", "25 %", "50 %", "75 %", "100 %"} <= set(picture.locator("svg text").all_text_contents())
+    read = "(all) => all.map((one) => { const b = one.getBBox(); return [b.x, b.x + b.width, b.y, b.y + b.height]; })"
+    ticks = picture.locator("svg .tick").evaluate_all(read)
+    zero, whole = ticks[0][0], ticks[-1][0]
+    np.testing.assert_allclose([one[0] for one in ticks], np.linspace(zero, whole, 5), atol=0.1)
+    bars = picture.locator("svg .bar").evaluate_all(read)
+    assert all(one[2] <= bar[2] and bar[3] <= one[3] for bar in bars for one in ticks)
+    np.testing.assert_allclose([bar[:2] for bar in bars], [[zero, whole]] * 6, atol=0.6)
+    lengths = picture.locator("svg .distance").evaluate_all(read)
+    expected = [row_of(numbers(tab, 0), name)[-3] for name in RUNGS[1:]]
+    np.testing.assert_allclose([(one[1] - zero) / (whole - zero) for one in lengths], expected, atol=0.004)

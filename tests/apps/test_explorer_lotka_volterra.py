@@ -12,9 +12,10 @@ import pytest
 from explorer_tabs import keep, move, numbers, opened, table_of
 from playwright.sync_api import Page
 
+from tcpdynamics.apps.explorer.lotka_volterra_motion import motion_of
 from tcpdynamics.apps.explorer.pages.p2_lotka_volterra import DELAYED, LINKED, PAGE, READINGS, dataset, exact_boundary
-from tcpdynamics.models import per_flow
-from tcpdynamics.solvers import bifurcation, spectral_abscissa, spectral_radius
+from tcpdynamics.models import LogisticDelayed, per_flow
+from tcpdynamics.solvers import bifurcation, spectral_abscissa, spectral_radius, trajectory
 from tcpdynamics.solvers.equations import compile_system
 from tcpdynamics.solvers.programs.straightline import run
 
@@ -259,3 +260,16 @@ def test_the_code_gives_the_librarys_motion(reading: str) -> None:
     assert code is not None
     rates = table_of(code(values)).to_numpy()[:, 1:4]
     np.testing.assert_allclose(rates.T, dataset(values).sent.transpose("flow", "time").values, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize(("gain", "delay"), [(4.0, 1.0), (3.5, 1.5)])
+def test_a_swing_does_not_end_and_its_period_is_that_of_the_note(gain: float, delay: float) -> None:
+    product = gain * delay
+    period = delay * np.exp(product) / product
+    times = np.linspace(0.0, 6 * period, 20001)
+    motion = trajectory(motion_of(LogisticDelayed(epsilon=gain, delay=delay, capacity=1.0, start=0.3)), times)
+    rate = motion.w.values
+    ups = times[1:][(rate[:-1] < 1) & (rate[1:] >= 1)]
+    assert np.diff(ups)[-1] == pytest.approx(period, rel=0.03)
+    assert rate[times > 4 * period].max() > 10
+    assert "exp(x)/x" in " ".join(PAGE.notes)

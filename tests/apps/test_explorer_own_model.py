@@ -296,12 +296,44 @@ def test_sliders_write_into_the_text(tab: Page, files: Path) -> None:
     assert "chart K, T" in tab.locator("#control-model").input_value()
 
 
+#: Models with several equilibria.
+SEVERAL = [
+    "x' = k*x*(1-x)*(x-0.3)\nk = 1 in 0.1..3\nx(0) = 0.6",
+    "x' = k*x - x(t-T)^3\nk = 1 in 0.1..3\nT = 0.4 in 0..2",
+]
+#: Whether an element is whole in the window, with nothing over its first and its last line.
+WHOLE = """(one) => { const b = one.getBoundingClientRect();
+  const range = document.createRange(); range.selectNodeContents(one); const all = [...range.getClientRects()];
+  return b.top >= 0 && b.bottom <= innerHeight && all.every((r) => one.contains(
+    document.elementFromPoint((r.left + r.right) / 2, (r.top + r.bottom) / 2))); }"""
+
+
+@pytest.mark.parametrize("size", [(1280, 720), (390, 844)])
+@pytest.mark.parametrize("model", [*TEXTS, *SEVERAL])
+def test_the_verdict_is_whole_with_equilibrium_and_period(
+    tab: Page, server: str, model: str, size: tuple[int, int]
+) -> None:
+    tab.set_viewport_size({"width": size[0], "height": size[1]})
+    opened(tab, f"{server}/own-model?{urlencode({'model': model})}")
+    reading = tab.locator(".reading")
+    said = reading.inner_text()
+    assert re.match(r"The equilibrium \w+ = .+ is (stable|unstable|on the boundary of stability): ", said)
+    roots = tab.locator("[data-figure=facts] dl").inner_text()
+    period = re.search(r"period\s+([\d.,]+) time", roots)
+    assert not period or f"with a period of {period[1]}" in said
+    assert reading.evaluate(WHOLE)
+    if size[0] < 900:  # a slider that is moved below has it in sight, too
+        for figure in tab.locator(".figure").all():
+            figure.evaluate("(one) => one.scrollIntoView()")
+            assert reading.evaluate(WHOLE)
+
+
 def test_what_has_no_verdict_is_said(tab: Page, server: str) -> None:
     for said, words in (
         ("x' = k\nk = 1 in 0.5..2", "No equilibrium was found"),
         ("x' = sin(t) - k*x\nk = 1 in 0.5..2", "The equations depend on t"),
         ("x' = -abs(x) - k*0\nk = 1 in 0..2\nx(0) = 0", "switches"),
-        ("x' = k*x^2\nk = 1 in 0..2", "The motion is drawn until"),
+        ("x' = k*x^2\nk = 1 in 0..2", "The motion is shown until"),
         ("x' = k/(x-1)\nk = 1 in 0..2", "a division by zero or an overflow"),
         ("x' = -x(t-k)\nk = 0 in -1..1\n", "The equilibrium x = 0 is stable"),
     ):

@@ -104,7 +104,7 @@ def test_a_link_opens_the_same_runs_in_a_fresh_browser(tab: Page, other: Page, s
     assert tab.get_by_label("scenario", exact=True).input_value() == "single_flow"
     tab.get_by_label("scenario", exact=True).select_option("one_loss")
     waited(tab, "done")
-    tab.get_by_label("A second scenario beside it").check()
+    tab.get_by_label("Compare with a second scenario").check()
     second = tab.locator(".side").nth(1)
     second.get_by_text("Change it").click()
     second.get_by_label("sender").select_option("tahoe")
@@ -395,12 +395,29 @@ def test_a_run_ends_with_the_explorer(how: signal.Signals) -> None:
 # ---- without a browser ---------------------------------------------------------------------------------------------
 
 
+def test_averages_until_the_last_transfer_ends_are_those_of_a_run_that_ends_there() -> None:
+    """Of a run whose end is that of the transfer, after the warm-up and before the run's end."""
+    words: dict[str, Any] = {"scenario": "single_flow", "changes": {"warm_up": "10s"}}
+    shown, _ = result_of(words)
+    words["changes"]["duration"] = f"{shown['ended']!r}s"
+    words["changes"]["slice"] = "1s"
+    short = {label: value for label, value, *_ in result_of(words)[0]["facts"]}
+    rows = [(label, value) for label, value, _, time in shown["facts"] if time == f"10 to {shown['ended']:.4g}"]
+    assert len(rows) == 4 and rows[2][0] == "utilisation of the busiest link"
+    for label, value in rows:
+        assert value == pytest.approx(short[label], rel=1e-3)
+    whole = {label: time for label, *_, time in shown["facts"] if time.endswith(" to 60")}
+    assert whole.pop("flows that finished") == whole.pop("their completion time (mean) [s]") == "0 to 60"
+    assert set(whole.values()) == {"10 to 60"}
+
+
 def test_pictures_and_tables_are_the_librarys() -> None:
     shown, content = result_of({"text": SHORT, "changes": {"flows.0.count": "4"}})
     scenario = parse_scenario(changed(tomllib.loads(SHORT), {"flows.0.count": "4"}))
     result = simulate(scenario)
     assert shown["name"] == "mine"
-    facts = {label: value for label, value, _ in shown["facts"]}
+    facts = {label: value for label, value, *_ in shown["facts"]}
+    assert {time for *_, time in shown["facts"]} == {"5 to 20"} and shown["ended"] is None
     assert facts["loss"] == float(result.loss_rate)
     np.testing.assert_allclose(facts["goodput of all flows [Mbit/s]"], 1e-6 * result.goodput_rate.sum())
     indices = {name: value for name, value, _ in shown["fairness"]}

@@ -15,7 +15,7 @@ from explorer_tabs import legible, opened, table_of
 from playwright.sync_api import Page
 
 from tcpdynamics.apps.explorer.bundle import bundle
-from tcpdynamics.apps.explorer.numbers_strip import strip
+from tcpdynamics.apps.explorer.numbers_strip import NUMBER, strip
 from tcpdynamics.apps.explorer.pages import pages
 
 NODE = shutil.which("node")
@@ -29,7 +29,8 @@ console.log(JSON.stringify(cases.map(({ segments, window, rto, lost_data, lost_a
     losesData: (segment, transmission) => transmission <= 2 && has(lost_data, 9 * (transmission - 1) + segment),
     losesAck: (number) => number < 18 && has(lost_acks, number),
   });
-  return one.sends.map((send) => [send.time, send.segment + 1]);
+  return [["data", one.sends, "segment"], ["ACK", one.acks, "asks"]].map(([packet, all, number]) =>
+    all.map((each) => [packet, each.time, each[number] + 1])).flat();
 })));
 """
 
@@ -58,10 +59,10 @@ def test_the_model_sends_what_the_packet_simulator_sends() -> None:
     for case in cases:
         table = strip(**case)
         for name in ("without LEAP", "with LEAP"):
-            own, theirs = np.array(next(rows)), table[table.sender == name]
-            assert own[:, 1].tolist() == theirs.segment.tolist(), (name, case)
-            np.testing.assert_allclose(own[:, 0], theirs["sent at [s]"], atol=1e-6)
-            timeouts += int((np.diff(own[:, 0]) > 0.9 * case["rto"]).sum())
+            (packets, times, segments), theirs = zip(*next(rows), strict=True), table[table.sender == name]
+            assert (list(packets), list(segments)) == (theirs.packet.tolist(), theirs[NUMBER].tolist()), (name, case)
+            np.testing.assert_allclose(times, theirs["sent at [s]"], atol=1e-6)
+            timeouts += int((np.diff(times) > 0.9 * case["rto"]).sum())
     assert timeouts > 60  # the drawn cases reach the timer
 
 
@@ -92,6 +93,43 @@ def test_a_click_drops_a_packet_and_another_lets_it_pass(tab: Page, server: str)
     values = pages()["strip"].read({"lost_data": "2", "lost_acks": "0"})[0]
     code = pages()["strip"].figures[0].code
     assert code is not None and table_of(code(values)).equals(strip(8, 4, 0.4, 2, 0))
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_click_reaches_the_nearest_packet_within_24_pixels(tab: Page, server: str, width: int) -> None:
+    tab.set_viewport_size({"width": width, "height": 844})
+    opened(tab, f"{server}/strip?lost_data=0&lost_acks=0&segments=9&window=1")
+    figure = tab.locator("[data-figure=strip]")
+    figure.evaluate("(one) => one.scrollIntoView({ block: 'end' })")
+    lowest = figure.locator('[data-packet="0/data/0/1"]')  # nothing is below it
+    for off, pressed in ((11, "true"), (11, "false"), (13, "false")):
+        x, y = lowest.locator("path").first.evaluate(
+            "(path) => { const m = path.getScreenCTM(), b = path.getBBox(); return [m.a * b.x + m.e, "
+            "m.d * (b.y + b.height) + m.f]; }"
+        )
+        tab.mouse.click(x, y + off)
+        assert lowest.get_attribute("aria-pressed") == pressed
+        assert figure.locator(".dropped").count() == (2 if pressed == "true" else 0)
+
+
+def test_the_keyboard_reaches_and_drops_every_packet_and_says_which(tab: Page, server: str) -> None:
+    opened(tab, f"{server}/strip?lost_data=0&lost_acks=0&shown=with-LEAP")
+    figure, told = tab.locator("[data-figure=strip]"), tab.locator(".chosen-packet[role=status]")
+    figure.locator('.packet[tabindex="0"]').focus()
+    tab.keyboard.press("Home")
+    packets = [one.get_attribute("data-packet") for one in figure.locator(".packet[role=button]").all()]
+    kinds = set()
+    for packet in packets:
+        assert tab.evaluate("() => document.activeElement.dataset.packet") == packet
+        label = tab.evaluate("() => document.activeElement.getAttribute('aria-label')")
+        assert told.inner_text() == f"{label}; click or Enter drops it"
+        tab.keyboard.press("Enter")
+        assert tab.evaluate("() => document.activeElement.getAttribute('aria-pressed')") == "true"
+        assert "dropped; click or Enter lets it pass" in told.inner_text()
+        tab.keyboard.press("Enter")
+        tab.keyboard.press("ArrowRight")
+        kinds.add(str(packet).split("/")[1])
+    assert kinds == {"data", "ack"} and figure.locator(".dropped").count() == 0
 
 
 def test_the_keyboard_finds_packets_and_drops_them(tab: Page, server: str) -> None:

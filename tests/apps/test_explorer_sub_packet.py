@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -16,6 +17,7 @@ from playwright.sync_api import Page
 
 from tcpdynamics.apps.explorer.pages.p1_sub_packet import (
     CHAINS,
+    KINDS,
     LINK,
     PAGE,
     SHAPES,
@@ -46,7 +48,9 @@ def test_flows_in_the_diagram_are_the_chains(tab: Page, server: str, kind: str) 
     opened(tab, f"{server}/sub-packet?loss=0.2&base_timeout=3&chain={kind}")
     rows = {row[0]: float(row[1]) for row in numbers(tab, 3)[1:]}
     law = stationary(model(kind, values).chain()).probability
+    words = tab.locator("[data-figure=diagram] .kind").all_inner_texts()
     for state in law.state.values:
+        assert any(re.fullmatch(name, state) and said in words for name, said in KINDS.items())
         assert rows[state] == pytest.approx(law.sel(state=state).item(), rel=1e-4)
         into = sum(flow for name, flow in rows.items() if name.endswith(f" to {state}"))
         assert into == pytest.approx(sum(f for n, f in rows.items() if n.startswith(f"{state} to ")), rel=1e-3)

@@ -37,7 +37,7 @@ def facts(whole: bool = False) -> dict[str, Any]:
 
 
 def dataset(values: Values) -> Any:
-    """The chain's shares against the number of users."""
+    """The chain's fractions against the number of users."""
     return (
         numbers.along(covered=covered(values), **{name: values[name] for name in FIELDS}).set_index("users").to_xarray()
     )
@@ -94,7 +94,7 @@ PAGE = Page(
     menu=True,
     notes=(
         "Chain: the exact sub-packet chain of Chen et al. with windows up to 12 packets. The buffer is always full; "
-        "the loss is the one at which each user gets an equal share. Losses are independent of each other. The first "
+        "the loss is the one at which each user gets an equal part. Losses are independent of each other. The first "
         "timeout lasts a round trip and 200 ms, in whole round trips, and at least two.",
         "Packets: eight runs of this project's packet simulator, means with 95 % intervals. Acknowledgements have a "
         "random delay of up to the sending time of a packet, as in the comparison with Linux.",

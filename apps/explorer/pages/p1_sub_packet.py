@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import lru_cache
 from inspect import signature
@@ -55,9 +55,32 @@ HOLDS: tuple[tuple[str, str, str], ...] = (
      "0.12 from the packets, within 0.1 at 6 of 8 loads. m = 1: not measured."),
 )  # fmt: skip
 
+#: What a kind of state is, by the pattern of its names.
+KINDS: dict[str, str] = {
+    r"S\d+": "Sn: a window of n packets is sent",
+    r"b0": "b0: the wait after a first timeout",
+    r"b\*": "b*: the wait after repeated timeouts",
+    r"S\d\(\d+r\)": "S1(kr), S2(kr): after the k-th repeated timeout one packet is sent again, then a window of two",
+    r"b\*\(\d+r\)": "b*(kr): the wait after a loss there",
+    r"b\(\d+\)": "b(k): the wait at backoff level k, where the timeout has doubled k times",
+    r"S\d\(\d+\)": "S1(k), S2(k): at that level one packet is sent again, then a window of two",
+}
+
+
+def kinds_of(states: Iterable[str]) -> list[str]:
+    """What the kinds of these states are, in words.
+
+    Examples
+    --------
+    >>> kinds_of(["b0", "S2", "S3"])
+    ['Sn: a window of n packets is sent', 'b0: the wait after a first timeout']
+    """
+    names = list(states)
+    return [words for pattern, words in KINDS.items() if any(re.fullmatch(pattern, name) for name in names)]
+
 
 def _observed(kind: str, values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
-    """P(n packets in an epoch), n = 0..W, packets sent and delivered per RTT; the law of the states; the flows."""
+    """P(n packets in an epoch), n = 0..W, packets sent and delivered per RTT; probabilities of states; flows."""
     model = chain_model(kind, values, [0.1, 0.2], [2.0, 3.0])  # swept, so that both are symbols
     flows = flow_program(model.chain())
     builder = Builder()
@@ -69,7 +92,7 @@ def _observed(kind: str, values: Values) -> tuple[Program, tuple[str, ...], dict
     total = builder.total(builder.mul(builder.const(n), sent[n]) for n in range(1, model.w_max + 1))
     goodput = builder.total(builder.mul(pi[s], emit(builder, arrivals[s])) for s in pi if packets[s])
     program = builder.build([*sent, total, goodput, *outputs])
-    return program, INPUTS, {"states": list(pi), "edges": flows.edges, "w_max": model.w_max}
+    return program, INPUTS, {"states": list(pi), "edges": flows.edges, "w_max": model.w_max, "kinds": kinds_of(pi)}
 
 
 def _silence(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
@@ -96,7 +119,7 @@ def _share(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
 
 
 def over_one_denominator(model: Any) -> tuple[dict[str, Any], Any]:
-    """The stationary law in closed form: numerators by state, and the denominator of all, as SymPy expressions."""
+    """The stationary distribution in closed form: numerators by state, denominator of all, as SymPy expressions."""
     import sympy
 
     # Of a symbol that is known to be positive SymPy asks again and again whether polynomials are.
@@ -175,7 +198,7 @@ def closed_forms(values: Values, typed: str = "") -> dict[str, Any]:
 
 
 def exact_law(values: Values, typed: str) -> dict[str, Any]:
-    """An answer: the stationary law of the chosen chain at a rational loss, each probability a fraction.
+    """An answer: the stationary distribution of the chosen chain at a rational loss, each probability a fraction.
 
     Raises
     ------
@@ -289,7 +312,7 @@ PAGE = Page(
     controls=(
         Choice("chain", "", "chain (diagram, formulas, exact fractions)", tuple(CHAINS)),
         Choice(
-            "sender", "", "the simulator's own sender, beside the chains", the_sender.SENDERS,
+            "sender", "", "the simulator's own sender, compared with the chains", the_sender.SENDERS,
             {the_sender.NONE: "", **dict.fromkeys(the_sender.SENDERS[1:], the_sender.MEANING)},
         ),
         Choice("rules", "", "its rule book", the_sender.RULES),
@@ -317,21 +340,21 @@ PAGE = Page(
             code=_code(numbers.goodput, source=source_of, count=_points), command=sweep_command,
         ),
         Figure(
-            "silence", "Silence against loss", "Curves: share of round trips without a packet, against loss",
+            "silence", "Silence against loss", "Curves: fraction of round trips without a packet, against loss",
             code=_code(numbers.silence, count=_points), command=sweep_command,
         ),
         Figure(
-            "diagram", "States and the flows between them", "Circles: states, by the share of time in them; arrows: "
-            "transitions, by how often they are taken, the strongest with their share", "diagram",
+            "diagram", "States and the flows between them", "Circles: states, by the fraction of time in them; arrows: "
+            "transitions, by how often they are taken, the strongest with numbers", "diagram",
             _code(numbers.diagram, source=source_of, kind=lambda values: values["chain"]), command,
         ),
         Figure(
-            "lengths", "How long silences are", "Bars: the share of silences of each length, and their share of the "
-            "silent time, in the exact chain", code=_code(numbers.lengths, source=source_of),
+            "lengths", "How long silences are", "Bars: the fraction of silences of each length, and their fraction "
+            "of the silent time, in the exact chain", code=_code(numbers.lengths, source=source_of),
         ),
         Figure(
             "measured", "Silence: chains and measured points",
-            "Curves: share of round trips without a packet, by the chains; points: measured, with 95 % intervals",
+            "Curves: fraction of round trips without a packet, by the chains; points: measured, with 95 % intervals",
             code=_measured("silence"), command=sweep_command,
         ),
         Figure(
@@ -363,15 +386,10 @@ PAGE = Page(
     notes=(
         "The chains of Chen, Iyengar, Subramanian and Ford: approximate (Fig. 7), full (Fig. 8), and exact, in which "
         "each backoff level is a state. One step of a chain is a round trip (epoch).",
-        "States: S2 to SW, a window of as many packets; b0, the wait after a first timeout; b*, the wait after "
-        "repeated timeouts. The full chain writes the first repeated timeouts out: after the k-th, S1(kr) resends "
-        "one packet, "
-        "S2(kr) sends a window of two, and b*(kr) is the wait after a loss there. In the exact chain b(k), S1(k) and "
-        "S2(k) are these at backoff level k, where the timeout has doubled k times.",
         "The simulator's own sender: its chain is not written down by a person, but collected by running the packet "
         "simulator's sender and receiver through every pattern of losses (window W, least timeout m_0, at most K "
         "doublings).",
         "Users on a link: its buffer never empties, all users are alike, and the loss is the one at which the exact "
-        "chain of each delivers its share (C R_0 + B)/N of packets per round trip.",
+        "chain of each delivers (C R_0 + B)/N packets per round trip.",
     ),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Do flows that watch each other's rates share a link fairly, and do they settle?"""
+"""Do flows that react to each other's rates share a link fairly, and do they settle?"""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ from ..page import Choice, Control, Figure, Page, Preset, Printed, Values, contr
 from ..recorded import interval, over_readings, published
 from ..shown import code_of, shown
 
-#: What each reading measures, and when.
+#: What each interpretation measures, and when.
 MEANINGS = {
     "delayed": "All measurements are old, a flow's own rate and the others'.",
-    "cross-delayed": "The others' rates are old; a flow knows its own at once.",
+    "cross-delayed": "The others' rates are old; its own is current.",
     "windows": "What the others' windows leave of the path's own capacity.",
     "link": "What the others' windows leave of the shared link.",
     "throughput": "What is left of the shared link by what the others get through it.",
@@ -112,7 +112,7 @@ def recorded() -> dict[str, Any]:
 
 
 def command(values: Values) -> str:
-    """The command that judges the same point."""
+    """The command that gives the verdict at the same point."""
     options = " ".join(f"--{k} {v!r}" for k, v in fields_of(values).items())
     capacities = capacities_of(values) if values["ratio"] != 1 else [values["capacity"]]
     options += "".join(f" --capacity {c!r}" for c in capacities)
@@ -124,7 +124,7 @@ PAGE = Page(
     title="Lotka-Volterra",
     question="Do flows that react to each other's rates share a link fairly, and do they settle?",
     controls=(
-        Choice("reading", "", "reading of the law", tuple(READINGS), MEANINGS),
+        Choice("reading", "", "interpretation of the equation", tuple(READINGS), MEANINGS),
         Choice("across", "", "horizontal axis of the stability chart", ("delay", "gamma")),
         control(LotkaVolterraDelayed, "flows", 2, 8, 2),
         control(LotkaVolterraDelayed, "epsilon", 0.1, 4, 1.95, 0.01),
@@ -177,8 +177,8 @@ PAGE = Page(
             code=shown(numbers.sums, "gamma"),
         ),
         Figure(
-            "shares", "What the slower access link gets", "Curves: the part of the first of two flows, behind 10 and "
-            "20 Mbit/s, against the rate of the link; points: packets with 95 % intervals, and the paper's text",
+            "shares", "What the slower access link gets", "Curves: the fraction of the first of two flows, behind 10 "
+            "and 20 Mbit/s, against the rate of the link; points: packets with 95 % intervals, and the paper's text",
             code=shown(numbers.shares, point=lambda v: {k: v[k] for k in (*_POINT, "epsilon")}),
         ),
     ),
@@ -192,15 +192,19 @@ PAGE = Page(
     dataset=dataset,
     answers={"boundary": exact_boundary},
     notes=(
-        "A flow grows by a share epsilon of itself each round trip, less what it measures: its own rate, and gamma "
-        "times the others'. n flows alike rest at a sum of n K/(1 + (n - 1) gamma), which is more than K where gamma "
-        "is below 1: each leaves room for a part of the others only. The surplus waits in the queue or is lost. The "
+        "A flow grows by a fraction epsilon of itself each round trip, less what it measures: its own rate, and gamma "
+        "times the others'. At equilibrium the rates of n flows alike have the sum n K/(1 + (n - 1) gamma). It is more "
+        "than K where gamma is below 1: each leaves room for a fraction of the others only. The surplus waits in the "
+        "queue or is lost. The "
         "flows begin at equal steps between both starts; a flow alone "
         "is the logistic equation on the first access link.",
         "Shaded: the equilibrium is stable by the closed form, for flows alike. Click or drag in the chart, and "
         "the motion follows. With unequal access links the smaller flow can die out.",
-        "Where the sum ends up: 64 round trips after 1000 of the map, or the least and the largest value within 60 "
+        "Where the sum ends up: 64 round trips after 1,000 of the map, or the least and the largest value within 60 "
         "round trips after 240 of the equation, from starts of 2 % to 30 %; for a gain below 1, those before over the "
-        "gain. Where gain times delay is above 7, a swing takes longer than that, and the picture has a part of it.",
+        "gain. A gain at which the computation stops has no point.",
+        "A swing does not end at large gains. One flow swings wherever gain times delay, x, is above π/2. Its period "
+        "grows: at large x it is about the delay times exp(x)/x. Where it is longer than 60 round trips, the points "
+        "are the least and the largest value of a part of it.",
     ),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""For which gains do T-REFWA's commands settle, in each reading of the paper's law?"""
+"""For which gains do T-REFWA's commands settle, in each interpretation of the paper's equation?"""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ GRID = np.linspace(0.003, TOP + 0.003, 76)
 
 
 def _settings(values: Values) -> dict[str, int]:
-    """What the reading takes beside gains and link."""
+    """What the interpretation takes in addition to gains and link."""
     return {"delay": int(values["delay"])} if values["reading"] in DELAYED else {}
 
 
@@ -69,7 +69,7 @@ def _recursion(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]
 
 
 def _regions(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
-    """Where each reading settles; the program gives the mark back."""
+    """Where each interpretation settles; the program gives the mark back."""
     b = Builder()
     return b.build([b.input("phi"), b.input("psi")]), ("phi", "psi"), {"regions": regions(int(values["delay"]))}
 
@@ -147,7 +147,7 @@ def recorded() -> dict[str, Any]:
 
 
 def command(values: Values) -> str:
-    """The command that judges the same point."""
+    """The command that gives the verdict at the same point."""
     options = " ".join(f"--{k} {v!r}" for k, v in _fields(values).items())
     return f"tcpdynamics stability t-refwa --reading {values['reading']} {options}"
 
@@ -155,9 +155,9 @@ def command(values: Values) -> str:
 PAGE = Page(
     slug="t-refwa",
     title="T-REFWA",
-    question="For which gains do T-REFWA's explicit windows settle, and does that depend on how its law is read?",
+    question="For which gains do T-REFWA's explicit windows settle, and does that depend on the interpretation?",
     controls=(
-        Choice("reading", "", "reading of the law", tuple(READINGS)),
+        Choice("reading", "", "interpretation of the equation", tuple(READINGS)),
         control(TRefwaDelayed, "phi", 0.0, TOP, 1.5, 0.01),
         control(TRefwaDelayed, "psi", 0.0, TOP, 0.5, 0.01),
         control(TRefwaDelayed, "delay", 0, 5, 1, only=DELAYED),
@@ -173,7 +173,7 @@ PAGE = Page(
     presets=(
         Preset("the paper's gains, the queue of now", {"phi": 1.5, "psi": 0.5}),
         Preset("the paper's gains, the queue one interval old", {"reading": "delayed"}),
-        Preset("gains that settle in most readings: 0.5 and 0.25", {"phi": 0.5, "psi": 0.25}),
+        Preset("gains that settle in most interpretations: 0.5 and 0.25", {"phi": 0.5, "psi": 0.25}),
         Preset("round trips beyond the code's last cell", {"rtt_high": 3.0}),
     ),
     facts=lambda whole: {"table": recorded(), "moves": interval("t_refwa.sec3.settles.t3")},
@@ -194,7 +194,7 @@ PAGE = Page(
         Figure(
             "groups", "Rate of each group at equilibrium, without queueing",
             "Points: the windows of a group's flows over their "
-            "round-trip time, without the wait in the queue; lines: their mean, and equal shares of the link",
+            "round-trip time, without the wait in the queue; lines: their mean, and equal parts of the link",
             code=shown(numbers.groups, *_GROUPS, model=_model, group_flows=_group_flows),
         ),
         Figure(
@@ -206,8 +206,9 @@ PAGE = Page(
             "facts", shown(numbers.facts, *_GROUPS, model=_model, group_flows=_group_flows), command,
         ),
         Figure(
-            "readings", "Gains at which it settles, by interpretation", "Planes of the two gains, one for each reading,"
-            " where the closed form is stable, and a mark at the sliders; click or drag to move all marks",
+            "readings", "Gains at which it settles, by interpretation", "Planes of the two gains, one for "
+            "each interpretation, where the closed form is stable, and a mark at the sliders; "
+            "click or drag to move all marks",
             "charts", shown(numbers.readings, "phi", "psi", delay=_delay),
         ),
         Figure(
@@ -224,16 +225,16 @@ PAGE = Page(
     dataset=dataset,
     notes=(
         "Every interval the router commands Upsilon + phi (BDP - Upsilon) + psi (B - Q). The paper (Taleb and others) "
-        "does not say when it measures the quantities in brackets; each reading is one answer. The network begins "
-        "empty.",
-        "Shaded: stable by the reading's closed form. Line: where the largest multiplier of the exact linearisation "
-        "has modulus 1. The mark shows the paper's gains, 1.5 and 0.5, which the paper calls stable under any "
-        "conditions.",
+        "does not say when it measures the quantities in brackets; each interpretation is one answer. The network "
+        "begins empty.",
+        "Shaded: stable by the interpretation's closed form. Line: where the largest multiplier of the exact "
+        "linearisation has modulus 1. The mark shows the paper's gains, 1.5 and 0.5, which the paper calls stable "
+        "under any conditions.",
         "A group's rate is its windows over its round-trip time without the wait in the queue, as in the paper. "
-        "Windows at equilibrium hold more than the bandwidth-delay product, and the rest of them waits in the queue: "
+        "Windows at equilibrium hold more than the bandwidth-delay product, and the surplus waits in the queue: "
         "in sum these rates are above the link's; with the wait they are not.",
         "Windows are meant to give all flows one rate. Routers see round-trip times in cells of a 6-bit code, which "
         "ends at 1.14 s: beyond, flows get less the longer their round trip.",
-        "In the reading mixed, half of the window comes one interval late.",
+        "In the interpretation mixed, half of the window comes one interval late.",
     ),
 )  # fmt: skip

@@ -5,7 +5,7 @@ import { begin } from "./bench.js";
 import { controlsOf, within } from "./controls.js";
 import { complaint, element, headed, maths } from "./dom.js";
 import { figureParts, headOf, pictureBox, svgOf } from "./figure-box.js";
-import { brief, grouped, inEnds, percent, shown } from "./numbers.js";
+import { brief, inEnds, percent, readable } from "./numbers.js";
 import { stage } from "./stage.js";
 
 const TONES = { holds: "good", "holds with conditions": "fair", "does not hold": "poor" };
@@ -43,7 +43,7 @@ const inSentence = (c, control, values) => {
       ? ""
       : c.unit === "1" && c.high <= 1
         ? percent(values[c.name])
-        : `${grouped(shown(values[c.name]))}${unit()}`;
+        : `${readable(values[c.name])}${unit()}`;
   };
   control.input.setAttribute("aria-label", c.meaning);
   return { node: element("span", { class: "in-sentence" }, value, " ", control.input), put };

@@ -2,7 +2,7 @@
 // Sliders and choices, with the exact value beside each slider.
 import { refusal } from "./address.js";
 import { element, maths } from "./dom.js";
-import { shown, title, typedNumber } from "./numbers.js";
+import { readable, title, typedNumber } from "./numbers.js";
 
 const chooser = (c, values, changed) => {
   const id = `control-${c.name}`,
@@ -57,7 +57,7 @@ const sliding = (c, values, changed, say) => {
   });
   /** A slider in decades stands at a power of ten; what is read aloud is the value. */
   const aloud = () =>
-    slider.setAttribute("aria-valuetext", `${shown(values[c.name])}${c.unit && c.unit !== "1" ? ` ${c.unit}` : ""}`);
+    slider.setAttribute("aria-valuetext", `${readable(values[c.name])}${c.unit && c.unit !== "1" ? ` ${c.unit}` : ""}`);
   const put = (x) => {
     exact.value = x;
     slider.value = scale(x);

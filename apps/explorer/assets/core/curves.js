@@ -3,7 +3,7 @@
 import { COLOURS, DASHES, style } from "./colours.js";
 import { element } from "./dom.js";
 import { sample } from "./legend.js";
-import { grouped, nearest, shown } from "./numbers.js";
+import { grouped, isPower, nearest, power, readable } from "./numbers.js";
 import { ON_WHITE } from "./palette.js";
 import { Picture } from "./picture.js";
 
@@ -12,17 +12,12 @@ const FONT = "13px system-ui, sans-serif";
 /** Below this width of a picture, names stand above it instead of beside the ends of the curves. */
 const NARROW = 440;
 
-const whole = (x) => Math.abs(Math.log10(x) - Math.round(Math.log10(x))) < 1e-9;
-const power = (x) => {
-  const digits = [...String(Math.round(Math.log10(x)))].map((c) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(c)]);
-  return `10${digits.join("")}`;
-};
 /** Of an axis in decades: powers of ten where there are two, else the numbers between them. */
 const powers = (log, faint) => {
-  if (!log) return {};
-  const decades = (at) => at.filter((x) => x !== null && whole(x)).length > 1;
-  const word = (x, all) => (x === null ? "" : !decades(all) ? grouped(shown(x)) : whole(x) ? power(x) : "");
-  const filter = (u, at) => at.map((x) => (whole(x) ? x : null));
+  if (!log) return { values: (u, at) => at.map((x) => grouped(String(x ?? ""))) }; // uPlot's follow the browser's language
+  const decades = (at) => at.filter((x) => x !== null && isPower(x)).length > 1;
+  const word = (x, all) => (x === null ? "" : !decades(all) ? readable(x) : isPower(x) ? power(x) : "");
+  const filter = (u, at) => at.map((x) => (isPower(x) ? x : null));
   return { values: (u, at) => at.map((x) => word(x, at)), grid: { stroke: faint, width: 1, filter } };
 };
 
@@ -68,7 +63,9 @@ export class Curves extends Picture {
     const shows = this.shows();
     if (!shows || shows.quantity !== quantity) return "";
     const k = nearest(shows.values, value);
-    return k < 0 ? "" : `${this.data.yTitle}: ${this.data.series.map((s) => `${s.name} ${shown(s.y[k])}`).join(", ")}`;
+    return k < 0
+      ? ""
+      : `${this.data.yTitle}: ${this.data.series.map((s) => `${s.name} ${readable(s.y[k])}`).join(", ")}`;
   }
 
   draw() {
@@ -292,12 +289,12 @@ export class Curves extends Picture {
   values(i) {
     const { data, told } = this;
     if (!told) return;
-    const word = (x) => (x === null || x === undefined ? "" : shown(x));
+    const word = (x) => (x === null || x === undefined ? "" : readable(x));
     told.classList.toggle("live", i >= 0);
     told.values.forEach((box, j) => {
       box.textContent = i < 0 ? "" : word(data.series[j].y[i]);
     });
-    told.at.textContent = i < 0 ? "" : `at ${data.labels ? data.labels[i] : shown(data.x[i])}`;
+    told.at.textContent = i < 0 ? "" : `at ${data.labels ? data.labels[i] : readable(data.x[i])}`;
   }
 
   picking() {

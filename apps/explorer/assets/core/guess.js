@@ -3,11 +3,13 @@
 // places, or chosen an answer. Then the answer is laid over the guess. A page offers choices by what it shows:
 //   figures.chart.show({ ..., guess: { question: "Does it settle?", choices: ["stable", "unstable"], answer: "stable" } })
 import { element } from "./dom.js";
-import { between, shown } from "./numbers.js";
+import { between, brief } from "./numbers.js";
 import { picture } from "./pages.js";
+import { placeText, roundPlaces } from "./plane.js";
 
-const PLACES = 61,
-  HANDLES = 5;
+const PLACES = 61;
+/** A value as a length on its axis, and the value of a length. */
+const scaleOf = (log) => (log ? [Math.log10, (at) => 10 ** at] : [(x) => x, (at) => at]);
 const finite = (row) => Array.from(row).filter(Number.isFinite);
 const rises = (x) => x.length > 1 && Array.from(x).every((v, i) => Number.isFinite(v) && (i === 0 || v > x[i - 1]));
 
@@ -17,12 +19,14 @@ export const interpolated = (x, y, at) => {
   while (i < x.length - 2 && x[i + 1] < at) i++;
   return y[i] + ((y[i + 1] - y[i]) * (at - x[i])) / (x[i + 1] - x[i]);
 };
-/** From the least to the greatest value, with some room; from zero where that is near. */
-const room = (values) => {
-  const low = Math.min(...values),
-    high = Math.max(...values),
+/** From the least to the greatest value, with some room; from zero where that is near on a linear axis. */
+const room = (values, log) => {
+  const [length, value] = scaleOf(log),
+    lengths = finite(values.map(length)),
+    low = Math.min(...lengths),
+    high = Math.max(...lengths),
     size = high - low || Math.abs(high) || 1;
-  return [low >= 0 && low < 0.5 * high ? 0 : low - 0.1 * size, high + 0.1 * size];
+  return [!log && low >= 0 && low < 0.5 * high ? 0 : low - 0.1 * size, high + 0.1 * size].map(value);
 };
 
 /**
@@ -33,7 +37,7 @@ const question = (figures) => {
   for (const figure of figures) {
     const { data } = figure,
       lines = (data.series || []).filter((s) => !s.kind);
-    if (figure.spec.kind !== "curves" || data.log || !lines.length || !rises(data.x)) continue;
+    if (figure.spec.kind !== "curves" || !lines.length || !rises(data.x)) continue;
     const ordered = [...lines].sort((a, b) => Number(Boolean(b.asked)) - Number(Boolean(a.asked)));
     const curves = ordered.map((s) => ({ name: s.name, x: data.x, y: s.y }));
     return {
@@ -41,8 +45,15 @@ const question = (figures) => {
       curves,
       xTitle: data.xTitle,
       yTitle: data.yTitle,
+      xLog: data.xLog,
+      yLog: data.log,
       xRange: [data.x[0], data.x[data.x.length - 1]],
-      yRange: data.range || room(curves.flatMap((c) => finite(c.y))),
+      yRange:
+        data.range ||
+        room(
+          curves.flatMap((c) => finite(c.y)),
+          data.log,
+        ),
     };
   }
   for (const figure of figures) {
@@ -52,15 +63,19 @@ const question = (figures) => {
   return null;
 };
 
-/** Mean distance of a guess from a curve over the places that both have, and the ends of these places. */
-export const distance = (places, values, { x, y }) => {
-  const gaps = [];
+/**
+ * Mean distance of a guess from a curve over the places that both have, and the ends of these places; on a logarithmic
+ * axis the distance is a factor.
+ */
+export const distance = (places, values, { x, y }, log = false) => {
+  const gaps = [],
+    [length, value] = scaleOf(log);
   places.forEach((at, i) => {
-    const there = interpolated(x, y, at);
-    if (Number.isFinite(values[i]) && Number.isFinite(there)) gaps.push([at, Math.abs(values[i] - there)]);
+    const gap = Math.abs(length(values[i]) - length(interpolated(x, y, at)));
+    if (Number.isFinite(gap)) gaps.push([at, gap]);
   });
   return gaps.length
-    ? { mean: gaps.reduce((sum, [, gap]) => sum + gap, 0) / gaps.length, from: gaps[0][0], to: gaps.at(-1)[0] }
+    ? { mean: value(gaps.reduce((sum, [, gap]) => sum + gap, 0) / gaps.length), from: gaps[0][0], to: gaps.at(-1)[0] }
     : null;
 };
 
@@ -71,14 +86,26 @@ const drawing = (asked, reveal) => {
     curves,
     xTitle,
     yTitle,
+    xLog,
+    yLog,
     xRange,
     yRange,
   } = asked;
   const unit = (/\[(.*)\]$/.exec(yTitle) || ["", ""])[1],
     quantity = yTitle.replace(/ \[.*\]$/, "");
   const [, across, of] = /^(.*?)(?: \[(.*)\])?$/.exec(xTitle);
-  const places = Array.from(between(xRange[0], xRange[1], PLACES)),
-    known = new Map();
+  const [xLength, xValue] = scaleOf(xLog),
+    [yLength, yValue] = scaleOf(yLog),
+    [left, right] = xRange.map(xLength),
+    [bottom, top] = yRange.map(yLength),
+    /** The place that is nearest to an x. */
+    nearest = (x) =>
+      Math.max(0, Math.min(PLACES - 1, Math.round(((xLength(x) - left) / (right - left)) * (PLACES - 1)))),
+    lengths = Array.from(between(left, right, PLACES)),
+    round = roundPlaces(xRange, xLog).map((x) => [nearest(x), x]);
+  for (const [place, x] of round) lengths[place] = xLength(x);
+  const places = lengths.map(xValue),
+    known = new Map(); // place -> length on the y axis
   const box = element("div", { class: "guess-picture" }),
     said = element("p", { class: "guess-answer", role: "status" });
   const plane = picture("plane", box, {
@@ -92,30 +119,32 @@ const drawing = (asked, reveal) => {
   /** The guess at each place: straight between those that are known, none beyond them. */
   const values = () => {
     const at = [...known.keys()].sort((a, b) => a - b);
-    return places.map((_, i) =>
-      at.length > 1 && i >= at[0] && i <= at.at(-1)
-        ? interpolated(
-            at,
-            at.map((k) => known.get(k)),
-            i,
-          )
-        : known.has(i)
-          ? known.get(i)
-          : NaN,
-    );
+    return lengths
+      .map((_, i) =>
+        at.length > 1 && i >= at[0] && i <= at.at(-1)
+          ? interpolated(
+              at.map((k) => lengths[k]),
+              at.map((k) => known.get(k)),
+              lengths[i],
+            )
+          : (known.get(i) ?? NaN),
+      )
+      .map(yValue);
   };
   const show = () =>
     plane.show({
       xTitle,
       yTitle,
+      xLog,
+      yLog,
       xRange,
       yRange,
       pick: answered ? undefined : pick,
       lines: [...(answered ? curves : []), { name: "your guess", x: places, y: values(), dash: answered }],
     });
   const pick = (x, y) => {
-    const i = Math.max(0, Math.min(PLACES - 1, Math.round(((x - xRange[0]) / (xRange[1] - xRange[0])) * (PLACES - 1))));
-    const value = Math.max(yRange[0], Math.min(yRange[1], y));
+    const i = nearest(x),
+      value = Math.max(bottom, Math.min(top, yLength(y)));
     if (last)
       for (let k = Math.min(i, last[0]) + 1; k < Math.max(i, last[0]); k++)
         known.set(k, last[1] + ((value - last[1]) * (k - last[0])) / (i - last[0]));
@@ -132,22 +161,21 @@ const drawing = (asked, reveal) => {
     true,
   );
 
-  const handles = Array.from({ length: HANDLES }, (_, h) => {
-    const place = Math.round((h * (PLACES - 1)) / (HANDLES - 1)),
-      id = `guess-${h}`;
+  const handles = round.map(([place, x], h) => {
+    const id = `guess-${h}`,
+      neighbours = [round[h - 1]?.[0] ?? -1, round[h + 1]?.[0] ?? PLACES];
     const slider = element("input", {
       type: "range",
       id,
-      min: yRange[0],
-      max: yRange[1],
-      step: (yRange[1] - yRange[0]) / 100,
-      value: (yRange[0] + yRange[1]) / 2,
+      min: bottom,
+      max: top,
+      step: (top - bottom) / 100,
+      value: (bottom + top) / 2,
       oninput: () => {
         // A value by hand holds until the next place; what was drawn between the two gives way.
-        for (const k of [...known.keys()])
-          if (k !== place && Math.abs(k - place) < (PLACES - 1) / (HANDLES - 1)) known.delete(k);
+        for (const k of [...known.keys()]) if (k !== place && k > neighbours[0] && k < neighbours[1]) known.delete(k);
         known.set(place, Number(slider.value));
-        slider.setAttribute("aria-valuetext", `${shown(Number(slider.value))} ${unit}`);
+        slider.setAttribute("aria-valuetext", `${brief(yValue(Number(slider.value)))} ${unit}`);
         show();
       },
     });
@@ -158,7 +186,7 @@ const drawing = (asked, reveal) => {
       row: element(
         "div",
         { class: "control" },
-        element("label", { for: id }, `${quantity} at ${across} ${shown(places[place])}${of ? ` ${of}` : ""}`),
+        element("label", { for: id }, `${quantity} at ${across} ${placeText(x, xLog)}${of ? ` ${of}` : ""}`),
         slider,
       ),
     };
@@ -169,7 +197,7 @@ const drawing = (asked, reveal) => {
       type: "button",
       onclick: () => {
         if (answered) return restart();
-        const off = distance(places, values(), curve);
+        const off = distance(places, values(), curve, yLog);
         if (!off) {
           said.textContent = "Draw a curve first, or choose values.";
           return;
@@ -177,10 +205,12 @@ const drawing = (asked, reveal) => {
         answered = true;
         show();
         const over =
-          off.from > xRange[0] || off.to < xRange[1]
-            ? `, from ${shown(off.from)} to ${shown(off.to)}${of ? ` ${of}` : ""} where you drew it`
+          off.from > places[0] || off.to < places.at(-1)
+            ? `, from ${brief(off.from)} to ${brief(off.to)}${of ? ` ${of}` : ""} where you drew it`
             : "";
-        said.textContent = `Your guess is ${Number(off.mean.toPrecision(3))}${unit ? ` ${unit}` : ""} from the answer (${curve.name}) on average${over}.`;
+        const size = brief(Number(off.mean.toPrecision(3))),
+          far = yLog ? `a factor of ${size}` : `${size}${unit ? ` ${unit}` : ""}`;
+        said.textContent = `Your guess is ${far} from the answer (${curve.name}) on average${over}.`;
         button.textContent = "Guess again";
         reveal();
       },

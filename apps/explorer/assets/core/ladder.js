@@ -58,11 +58,14 @@ export const alone = (svg, title, width, height) => {
   return text;
 };
 
-/** show({ states, pi, edges, flows }): circles by the share of time, arrows by the flow between states. */
+/**
+ * show({ states, pi, edges, flows, kinds }): circles by the fraction of time, arrows by the flow between states;
+ * `kinds` says in words what each kind of state is.
+ */
 export class Ladder extends Picture {
   show(data) {
     this.data = data;
-    const { states, pi, edges, flows } = data,
+    const { states, pi, edges, flows, kinds } = data,
       cells = states.map(placeOf),
       exact = states.includes("b(0)");
     const columns = [...new Set(cells.map(([column]) => column))].sort((a, b) => a - b),
@@ -158,8 +161,9 @@ export class Ladder extends Picture {
         element(
           "span",
           {},
-          "Circles: share of time. Arrows: share of round trips with this transition, in numbers on the strongest.",
+          "Circles: fraction of time. Arrows: fraction of round trips with this transition, in numbers on the strongest.",
         ),
+        ...kinds.map((words) => element("span", { class: "kind" }, words)),
       ),
     );
     this.filled();
@@ -168,7 +172,7 @@ export class Ladder extends Picture {
   rows() {
     const { states, pi, edges, flows } = this.data;
     return [
-      ["state or transition", "share of time or transitions per round trip"],
+      ["state or transition", "fraction of time or transitions per round trip"],
       ...states.map((s, i) => [s, pi[i]]),
       ...edges.map(([a, b], k) => [`${states[a]} to ${states[b]}`, flows[k]]),
     ];

@@ -11,6 +11,18 @@ export const grouped = (text) => {
   return whole.replace(/\B(?=(\d{3})+$)/g, ",") + (rest ? `.${rest}` : "");
 };
 
+/** A number as a picture has it, thousands apart; tables and files have it plain. @param {number} x */
+export const readable = (x) => grouped(shown(x));
+
+/** Whether a number is a power of ten. @param {number} x */
+export const isPower = (x) => Math.abs(Math.log10(x) - Math.round(Math.log10(x))) < 1e-9;
+
+/** A power of ten as people write it. @param {number} x */
+export const power = (x) => {
+  const digits = [...String(Math.round(Math.log10(x)))].map((c) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(c)]);
+  return `10${digits.join("")}`;
+};
+
 /** A number in a sentence or among facts: four digits; tables and files have more. @param {number} x */
 export const brief = (x) => {
   if (Number.isFinite(x)) return grouped(String(Number(x.toPrecision(4))));

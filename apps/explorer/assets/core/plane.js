@@ -2,7 +2,7 @@
 import { COLOURS } from "./colours.js";
 import { element } from "./dom.js";
 import { sample } from "./legend.js";
-import { grouped, nearest, shown, ticks } from "./numbers.js";
+import { isPower, nearest, power, readable, ticks } from "./numbers.js";
 import { ON_WHITE } from "./palette.js";
 import { Picture } from "./picture.js";
 
@@ -20,7 +20,13 @@ const decades = ([low, high]) => {
   return inside.find((row) => row.length > 2) || ticks([low, high]);
 };
 
-/** The share of an axis at a value, and the value at a share. */
+/** Round places of an axis, where its ticks are. */
+export const roundPlaces = (range, log) => (log ? decades : ticks)(range);
+
+/** The text of a place: on a logarithmic axis long powers of ten as such. */
+export const placeText = (x, log) => (log && isPower(x) && (x < 1e-3 || x > 1e3) ? power(x) : readable(x));
+
+/** The fraction of an axis at a value, and the value at a fraction. */
 const shareOf = (low, high, log) =>
   log
     ? { of: (x) => Math.log(x / low) / Math.log(high / low), at: (s) => low * (high / low) ** s }
@@ -55,7 +61,8 @@ export class Plane extends Picture {
       .map((line) => [line, nearest(line.at, value)])
       .filter(([, k]) => k >= 0)
       .map(
-        ([line, k]) => `${line.name}: ${this.data.xTitle} ${shown(line.x[k])}, ${this.data.yTitle} ${shown(line.y[k])}`,
+        ([line, k]) =>
+          `${line.name}: ${this.data.xTitle} ${readable(line.x[k])}, ${this.data.yTitle} ${readable(line.y[k])}`,
       )
       .join(", ");
   }
@@ -97,15 +104,15 @@ export class Plane extends Picture {
       `<clipPath id="${id}-${this.spec.name}"><rect x="${left - room}" y="${top - room}" width="${W - left - right + 2 * room}" height="${H - bottom - top + 2 * room}"/></clipPath>`;
     const parts = [clip("in", 0), clip("at", 12)],
       spots = []; // points on the edge are whole
-    for (const t of (data.xLog ? decades : ticks)(data.xRange))
+    for (const t of roundPlaces(data.xRange, data.xLog))
       parts.push(
         `<path d="M${px(t)},${top}V${H - bottom}" stroke="var(--line)"/>`,
-        text(px(t), H - bottom + 16, grouped(shown(t)), 'text-anchor="middle"'),
+        text(px(t), H - bottom + 16, placeText(t, data.xLog), 'text-anchor="middle"'),
       );
-    for (const t of (data.yLog ? decades : ticks)(data.yRange))
+    for (const t of roundPlaces(data.yRange, data.yLog))
       parts.push(
         `<path d="M${left},${py(t)}H${W - right}" stroke="var(--line)"/>`,
-        text(left - 6, py(t) + 4, grouped(shown(t)), 'text-anchor="end"'),
+        text(left - 6, py(t) + 4, placeText(t, data.yLog), 'text-anchor="end"'),
       );
     parts.push(
       text((left + W - right) / 2, H - 10, data.xTitle, 'text-anchor="middle"'),

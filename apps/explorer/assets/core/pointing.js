@@ -4,7 +4,7 @@
 // figure.mark(quantity, value), with null where nothing is pointed at. Values are numbers, or words where a picture has
 // labels.
 import { element } from "./dom.js";
-import { shown } from "./numbers.js";
+import { readable } from "./numbers.js";
 
 /** Let pictures mark what is pointed at in one of them. */
 export const link = (pictures) =>
@@ -25,7 +25,7 @@ export const pointing = (pictures) => {
       const value = values()[Number(slider.value)];
       slider.max = values().length - 1;
       pictures.forEach((p) => p.mark(quantity, value));
-      text.textContent = [typeof value === "string" ? value : shown(value), ...readings(quantity, value)].join("; ");
+      text.textContent = [typeof value === "string" ? value : readable(value), ...readings(quantity, value)].join("; ");
       slider.setAttribute("aria-valuetext", text.textContent);
     };
     slider.addEventListener("input", at);

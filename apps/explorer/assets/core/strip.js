@@ -4,7 +4,7 @@
 import { COLOURS } from "./colours.js";
 import { drawn, element } from "./dom.js";
 import { alone } from "./ladder.js";
-import { grouped, shown, ticks } from "./numbers.js";
+import { readable, ticks } from "./numbers.js";
 import { Picture } from "./picture.js";
 
 const LETTER = 12,
@@ -12,7 +12,7 @@ const LETTER = 12,
   TOP = 22,
   FOOT = 34,
   GAP = 14,
-  REACH = 26,
+  REACH = 12, // of the pointer around a packet [px]
   SIDE_BY_SIDE = 560;
 /** What a data packet is sent for, in words. */
 export const KINDS_OF_SEND = {
@@ -48,9 +48,18 @@ export class Strip extends Picture {
       svg.append(group);
       this.panel(group, panel, i, wide, high, [beside ? i * (wide + GAP) : 0, beside ? 0 : i * (high + GAP)]);
     });
-    svg.addEventListener("click", (event) => this.pressed(svg, event, width));
+    svg.addEventListener("click", (event) => {
+      const one = this.nearest(svg, event);
+      if (one) this.drop(one);
+    });
+    svg.addEventListener("pointermove", (event) => {
+      const near = this.nearest(svg, event);
+      for (const one of this.packets) one.node.classList.toggle("near", one === near);
+      svg.style.cursor = near ? "pointer" : "";
+    });
     svg.addEventListener("keydown", (event) => this.typed(event));
-    this.box.replaceChildren(svg, this.legends());
+    this.chosen = element("p", { class: "note chosen-packet", role: "status" });
+    this.box.replaceChildren(svg, this.legends(), this.chosen);
     this.reach(
       this.packets.findIndex((one) => one.key === this.current),
       Boolean(held),
@@ -77,7 +86,7 @@ export class Strip extends Picture {
         group.append(text(LEFT - 6, py(n) + 4, String(n), { "text-anchor": "end", "font-size": 11 }));
     }
     for (const t of ticks([0, end]))
-      group.append(text(px(t), foot + 15, grouped(shown(t)), { "text-anchor": "middle", "font-size": 11 }));
+      group.append(text(px(t), foot + 15, readable(t), { "text-anchor": "middle", "font-size": 11 }));
     group.append(text(right, high - 3, "time [s]", { "text-anchor": "end", "font-size": 11 }));
     for (const at of timeouts.filter((t) => t <= end))
       group.append(
@@ -102,7 +111,7 @@ export class Strip extends Picture {
         thick: 2.5,
         mark: lost ? "lost" : again ? "again" : "fresh",
         label:
-          `${name}: data packet ${one.segment + 1}, ${KINDS_OF_SEND[one.kind]}, sent at ${shown(one.time)} s` +
+          `${name}: data packet ${one.segment + 1}, ${KINDS_OF_SEND[one.kind]}, sent at ${readable(one.time)} s` +
           (lost ? ", dropped" : again ? ", a duplicate" : ""),
       });
     }
@@ -122,7 +131,7 @@ export class Strip extends Picture {
         thick: 1.5,
         mark: lost ? "lost" : "ack",
         label:
-          `${name}: ACK, next expected packet ${one.asks + 1}, sent at ${shown(one.time)} s` +
+          `${name}: ACK, next expected packet ${one.asks + 1}, sent at ${readable(one.time)} s` +
           (lost ? ", dropped" : ""),
       });
     }
@@ -171,7 +180,11 @@ export class Strip extends Picture {
         tabindex: press ? -1 : false,
         "data-packet": more.key,
       },
-      drawn("title", {}, `${label}${press ? (lost ? "; click to let it pass" : "; click to drop it") : ""}`),
+      drawn(
+        "title",
+        {},
+        `${label}${press ? (lost ? "; click or Enter lets it pass" : "; click or Enter drops it") : ""}`,
+      ),
       drawn("path", {
         d: `M${x1.toFixed(1)},${y1.toFixed(1)}L${x2.toFixed(1)},${y2.toFixed(1)}`,
         stroke: "transparent",
@@ -195,7 +208,9 @@ export class Strip extends Picture {
     const at = Math.max(0, Math.min(this.packets.length - 1, k));
     this.packets.forEach((one, i) => one.node.setAttribute("tabindex", i === at ? "0" : "-1"));
     this.current = this.packets[at].key;
-    if (focus) this.packets[at].node.focus();
+    if (!focus) return;
+    this.packets[at].node.focus();
+    this.chosen.textContent = this.packets[at].node.firstChild.textContent;
   }
 
   typed(event) {
@@ -210,17 +225,16 @@ export class Strip extends Picture {
     }
   }
 
-  pressed(svg, event, width) {
-    const box = svg.getBoundingClientRect(),
-      scale = width / box.width,
-      [x, y] = [(event.clientX - box.left) * scale, (event.clientY - box.top) * scale];
+  /** The packet that the pointer means: the nearest one within reach. */
+  nearest(svg, event) {
+    const { x, y } = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
     let best = null,
       gap = REACH;
     for (const one of this.packets) {
       const far = distance([x, y], one.from, one.to);
       if (far < gap) [best, gap] = [one, far];
     }
-    if (best) this.drop(best);
+    return best;
   }
 
   drop(one) {
@@ -264,8 +278,11 @@ export class Strip extends Picture {
 
   rows() {
     return [
-      ["sender", "sent at [s]", "segment"],
-      ...this.data.panels.flatMap(({ name, sends }) => sends.map((one) => [name, one.time, one.segment + 1])),
+      ["sender", "packet", "sent at [s]", "segment, or the next expected one"],
+      ...this.data.panels.flatMap(({ name, sends, acks }) => [
+        ...sends.map((one) => [name, "data", one.time, one.segment + 1]),
+        ...acks.map((one) => [name, "ACK", one.time, one.asks + 1]),
+      ]),
     ];
   }
   image() {

@@ -266,7 +266,7 @@ page("fluid-tcp", {
       ? `The equilibrium is ${stable ? "stable: a small disturbance dies out" : "unstable: a small disturbance grows"}. `
       : "";
     const ended =
-      status === "ok" ? "" : ` The motion is drawn until ${shown(reached)} s: there ${status}. Show fewer round trips.`;
+      status === "ok" ? "" : ` The motion is shown until ${shown(reached)} s: there ${status}. Show fewer round trips.`;
     const at_rest = still
       ? `At equilibrium a flow has ${inPackets(W)} in flight and the queue holds ${inPackets(q)}.`
       : "There is no equilibrium in closed form.";

@@ -29,7 +29,7 @@ const FILLS = ["#A63A00", "#DCEBF7", "#B5D5EE", "#86BBE2", "#5A9BD0", "#2A6CA9",
   INKS = ["#ffffff", "#1b1b1b", "#1b1b1b", "#1b1b1b", "#1b1b1b", "#ffffff", "#ffffff"];
 const DROPS = Float64Array.from({ length: 89 }, (_, i) => Number((0.005 * (i + 2)).toFixed(3)));
 
-/** A share in percent with one digit behind the point. @param {number} x */
+/** A fraction in percent with one digit behind the point. @param {number} x */
 const points = (x) => (100 * x).toFixed(1);
 
 // ---- the picture of the rungs --------------------------------------------------------------------------------
@@ -37,7 +37,8 @@ const HEAD = 16,
   BAR = 16,
   STEP = 27,
   SIDE = 4,
-  FOOT = 32;
+  FOOT = 32,
+  TICKS = [0, 0.25, 0.5, 0.75, 1]; // of the one scale of bars and distances
 
 /** show({ rungs: Rung[], largest }): the bars of the rungs, and between them what each step costs. */
 export class Rungs extends Picture {
@@ -52,6 +53,9 @@ export class Rungs extends Picture {
       drawn("text", { x: x.toFixed(1), y: y.toFixed(1), "font-size": letter, fill: "currentColor", ...more }, word);
     const svg = drawn("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": this.spec.alt });
     svg.style.maxHeight = `${height}px`;
+    const foot = height - FOOT + 3;
+    for (const t of TICKS)
+      svg.append(drawn("path", { d: `M${px(t).toFixed(1)},0V${foot + 4}`, stroke: "var(--line)", class: "tick" }));
     data.rungs.forEach((/** @type {Rung} */ one, /** @type {number} */ i) => {
       const top = i * (rung + STEP),
         [silent, low, high] = one.sent[0];
@@ -67,21 +71,17 @@ export class Rungs extends Picture {
       if (one.measured) svg.append(whisker(px(low), px(high), top + HEAD + BAR / 2, BAR - 4));
       if (i) svg.append(this.step(one, i, top - STEP, px, text));
     });
-    const foot = height - FOOT + 3;
-    for (const t of [0, 0.25, 0.5, 0.75, 1])
+    for (const t of TICKS)
       svg.append(
-        drawn("path", { d: `M${px(t)},${foot}v4`, stroke: "var(--faint)" }),
-        text(px(t), foot + 14, `${100 * t}`, {
+        text(px(t), foot + 14, `${100 * t} %`, {
           "text-anchor": t === 0 ? "start" : t === 1 ? "end" : "middle",
           "font-size": 11,
-          fill: "var(--faint)",
         }),
       );
     svg.append(
-      text(width / 2, height - 3, "share of round trips [%] with 0, 1, 2, … packets", {
+      text(width / 2, height - 3, "fraction of round trips with 0, 1, 2, … packets", {
         "text-anchor": "middle",
         "font-size": 11,
-        fill: "var(--faint)",
       }),
     );
     this.box.replaceChildren(svg, legend());
@@ -131,12 +131,12 @@ export class Rungs extends Picture {
       colour = strong ? "var(--state)" : "var(--faint)",
       number = one.measured ? `${distance.toFixed(3)} (${low.toFixed(3)} to ${high.toFixed(3)})` : distance.toFixed(3);
     const group = drawn("g", { class: strong ? "step largest" : "step", "data-step": i });
-    const line = text(SIDE + 10, top + 14, "", { "font-size": 11 });
+    const line = text(SIDE, top + 14, "", { "font-size": 11 });
     line.append(drawn("tspan", { "font-weight": 700 }, `\u2193 ${number}`), `  ${one.step}`);
     group.append(
       line,
       drawn("rect", {
-        x: px(0) + 10,
+        x: px(0),
         y: top + 18,
         width: Math.max(1, px(distance) - px(0)).toFixed(2),
         height: 4,
@@ -144,7 +144,7 @@ export class Rungs extends Picture {
         class: "distance",
       }),
     );
-    if (one.measured) group.append(whisker(px(low) + 10, px(high) + 10, top + 20, 8));
+    if (one.measured) group.append(whisker(px(low), px(high), top + 20, 8));
     return group;
   }
 
@@ -210,7 +210,7 @@ const summed = (c, x) => {
   return x * b - after + c[0];
 };
 
-/** The shares of 0, 1, ..., 6 packets and the goodput of the chains, by rung. */
+/** The fractions of 0, 1, ..., 6 packets and the goodput of the chains, by rung. */
 const chainsOf = (functions, { edges, pieces }) => {
   const out = new Float64Array(8);
   return (/** @type {number} */ rung, /** @type {number} */ drop) => {
@@ -288,7 +288,7 @@ page("ladder", {
     figures.curves.show({
       x: DROPS,
       xTitle: "drop probability",
-      yTitle: silence ? "silent share of round trips" : title("goodput", "packet per RTT"),
+      yTitle: silence ? "silent fraction of round trips" : title("goodput", "packet per RTT"),
       range: silence ? [0, 1] : [0, 6],
       xRange: [0, 0.46],
       marker: values.drop,

@@ -124,9 +124,11 @@ const alone = (values, functions, times, isMap, first, error) => {
 
 /** What of a motion is not drawn, or beyond numbers, in a sentence. */
 const unfinished = ({ status, reached }, sent, times, far) => {
-  if (status !== "ok") return ` The motion is drawn until ${shown(reached)} RTT: there ${status}.`;
+  if (status !== "ok") return ` The motion is shown until ${shown(reached)} RTT: there ${status}.`;
   const lost = sent.findIndex((rates) => rates.some((r) => !(Math.abs(r) < far)));
-  return lost < 0 ? "" : ` From ${shown(times[lost])} RTT on rates leave what a link can carry and are not drawn.`;
+  return lost < 0
+    ? ""
+    : ` From ${shown(times[lost])} RTT on the rates are beyond what a link can carry and are not shown.`;
 };
 
 const halved = (low, high, positive) => {
@@ -350,7 +352,7 @@ const surplus = (values, sum) => {
         ? values.capacity
         : NaN;
   if (!(sum > 1.0005 * link)) return "";
-  return ` That is ${Number((100 * (sum / link - 1)).toPrecision(2))} % more than the ${brief(link)} packet/s of the link: with a weight γ below 1 each flow leaves room for a part of the others only, and the surplus waits in the queue or is lost.`;
+  return ` That is ${Number((100 * (sum / link - 1)).toPrecision(2))} % more than the ${brief(link)} packet/s of the link: with a weight γ below 1 each flow leaves room for a fraction of the others only, and the surplus waits in the queue or is lost.`;
 };
 
 /** The least delay at which the flows do not settle, as the margin has it. */
@@ -415,7 +417,7 @@ const showShares = (values, flows, figures, { links, shares, text, said }) => {
   figures.shares.show({
     x: rates,
     xTitle: title("rate of the link", "Mbit/s"),
-    yTitle: "part of the first flow",
+    yTitle: "fraction of the first flow",
     range: [0, 0.6],
     series: [
       { name: "at equilibrium", y: Array.from(rates, part) },
@@ -565,7 +567,7 @@ page("lotka-volterra", {
     const dead = settled.filter((r) => r <= 0).length,
       sum = settled.reduce((a, b) => a + b, 0);
     const says =
-      `${margin[0] > 0 ? "They settle" : "They do not settle: they move about the equilibrium"}${values.ratio === 1 ? "" : " (judged for flows alike)"}. ` +
+      `${margin[0] > 0 ? "They settle" : "They do not settle: they move about the equilibrium"}${values.ratio === 1 ? "" : " (by the closed form for flows alike)"}. ` +
       `At equilibrium the first flow sends ${brief(settled[0])} packet/s, the last one ${brief(settled[n - 1])}, all together ${brief(sum)}${dead ? `; ${dead} of ${n} die out` : ""}.${surplus(values, sum)}${unfinished(motion, sent, times, far)}`;
     showEnds(values, functions, figures);
     const told = spec.facts.recorded,

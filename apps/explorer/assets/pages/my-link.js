@@ -224,7 +224,7 @@ page("my-link", {
       [packetsHold(spec, values, run), ...(ids.spec === spec && ids.simulator ? [ids.simulator] : [])],
       linux ? `${facts.kernel}. ${described(linux, values)}` : "No record near this link.",
       stacks.length
-        ? `${stacks.length} stacks, each beside itself. ${described(stack, values)}`
+        ? `${stacks.length} stacks, each compared with itself. ${described(stack, values)}`
         : "No record near this link.",
     ];
     figures.results.show({ rows, holds });
@@ -259,7 +259,7 @@ page("my-link", {
       xTitle: "users",
       xLog: true,
       xRange: [1, 1000],
-      yTitle: "share",
+      yTitle: "fraction",
       range: [0, 1],
       marker: values.users,
       series,
@@ -280,10 +280,10 @@ const runsNear = (values) => {
 /** What happens on the link, by each method that covers it. */
 const sentence = (values, rtt, now, covered, run, linux) => {
   const each = brief(Number(now.each.toPrecision(3))),
-    who = values.users === 1 ? "the only user" : `each of ${values.users} users`;
+    who = values.users === 1 ? "the only user" : `each of ${brief(values.users)} users`;
   const first =
     `An equal part of the rate is ${brief((1e3 * values.rate) / values.users)} kbit/s. Pipe and buffer hold ${each} ` +
-    `${each === "1" ? "packet" : "packets"} of ${values.packet_size} bytes for ${who}; a round trip takes up to ${ms(1e3 * rtt)}.` +
+    `${each === "1" ? "packet" : "packets"} of ${brief(values.packet_size)} bytes for ${who}; a round trip takes up to ${ms(1e3 * rtt)}.` +
     (values.packet_size < SMALL ? " Most transfers have packets of 1,500 bytes: see the packet size." : "");
   const by = {
     "simulated packets": run && run.data.loss.mean,

@@ -4,7 +4,7 @@ import { MAX_ADDRESS, writtenOf } from "../core/address.js";
 import { controlsOf } from "../core/controls.js";
 import { element } from "../core/dom.js";
 import { trajectory } from "../core/motion.js";
-import { between, brief, shown } from "../core/numbers.js";
+import { between, brief, readable } from "../core/numbers.js";
 import { KINDS, page } from "../core/pages.js";
 import { Plane } from "../core/plane.js";
 import { parsed, withChart, withValues, Wrong } from "../models/equations.js";
@@ -128,8 +128,8 @@ const verdictOf = (leading) => {
 
 /** What is seen, in a sentence. */
 const sentence = (model, rest, leading, smooth) => {
-  if (model.driven) return "The equations depend on t: there is no equilibrium, and only the motion is drawn.";
-  if (!rest) return "No equilibrium was found around the start; only the motion is drawn.";
+  if (model.driven) return "The equations depend on t: there is no equilibrium, and only the motion is shown.";
+  if (!rest) return "No equilibrium was found around the start; only the motion is shown.";
   const place = `The equilibrium ${pointOf(model, rest)}`;
   if (!leading && smooth) return `${place} was found, but not the roots there.`;
   if (!leading) return `${place} lies where abs, min or max switches: no linear equation holds around it.`;
@@ -147,7 +147,7 @@ const ended = ({ status, reached }) => {
   if (status === "ok") return "";
   if (status === "start")
     return " At the start a right-hand side is no finite number: a division by zero or an overflow.";
-  return ` The motion is drawn until t = ${shown(reached)}: there ${status}.`;
+  return ` The motion is shown until t = ${readable(reached)}: there ${status}.`;
 };
 
 /** Crossings of the boundary as rows of a table, in the order of the chart's edges. */
@@ -313,9 +313,9 @@ const factsOf = (model, { rest, leading, edge, computing }) => {
     },
     {
       name: "period on the boundary",
-      value: period(edge),
+      value: computing ? "computing …" : period(edge),
       unit: timed(period(edge)),
-      means: computing ? "computing …" : "where a grid line of the chart crosses its boundary nearest to the sliders",
+      means: "where a grid line of the chart crosses its boundary nearest to the sliders",
     },
   ];
 };

@@ -2,7 +2,7 @@
 // The packet simulator: one scenario or two side by side, each with its form, its run in the background, its pictures.
 import { complaint, element, headed } from "../core/dom.js";
 import { startJob } from "../core/jobs.js";
-import { shown, typedNumber } from "../core/numbers.js";
+import { brief, grouped, shown, typedNumber } from "../core/numbers.js";
 import { page } from "../core/pages.js";
 import { plotSection } from "../core/plot.js";
 import { csv, save } from "../core/save.js";
@@ -203,7 +203,7 @@ page("packets", {
           },
           "Undo changes",
         );
-        this.bar = element("progress", { max: "1", value: "0", "aria-label": "share of the run that is done" });
+        this.bar = element("progress", { max: "1", value: "0", "aria-label": "fraction of the run that is done" });
         this.state = element("p", { class: "state", role: "status" });
         this.note = element("p", { class: "note" });
         this.pictures = PICTURES.map((_, number) => new Run(this, number));
@@ -324,7 +324,7 @@ page("packets", {
         if (!file) return;
         if (file.size > spec.mostBytes) {
           this.tell(
-            `the file has ${file.size} bytes, at most ${spec.mostBytes} are read here; take the command for it`,
+            `The file has ${brief(file.size)} bytes, at most ${brief(spec.mostBytes)} are read here: use the command for it.`,
             true,
           );
           return;
@@ -405,7 +405,8 @@ page("packets", {
         this.node.classList.remove("old");
         this.tell(`${result.name}, seed ${result.seed}`);
         this.note.textContent = result.said.map((words) => `Note: ${words}${/[.?]$/.test(words) ? "" : "."}`).join(" ");
-        const cell = (x, digits) => (x === null ? "none" : digits === undefined ? shown(x) : x.toFixed(digits));
+        const cell = (x, digits) =>
+          x === null ? "none" : digits === undefined ? shown(x) : grouped(x.toFixed(digits));
         const table = (kind, head, rows) =>
           element(
             "table",
@@ -443,20 +444,23 @@ page("packets", {
         this.out.replaceChildren(
           part(
             "What came out",
-            "Of the time after the warm-up.",
+            result.ended === null
+              ? "The last column is the time over which each number is taken."
+              : `The last transfer ended at ${brief(result.ended)} s. The last column is the time over which each ` +
+                  "number is taken; averages are given until then, too.",
             scroll(
               table(
                 "words",
-                ["quantity", "value"],
-                result.facts.map(([label, x, digits]) => [label, cell(x, digits)]),
+                ["quantity", "value", "time [s]"],
+                result.facts.map(([label, x, digits, time]) => [label, cell(x, digits), time]),
               ),
             ),
           ),
           part(
             "Fairness of the goodput",
             result.fairness.length
-              ? "Indices of how evenly the flows share."
-              : "Nothing arrived, so there is nothing to share.",
+              ? "Indices of how equal the goodputs of the flows are."
+              : "Nothing arrived: there is no goodput to compare.",
             ...(result.fairness.length
               ? [
                   scroll(
@@ -530,7 +534,12 @@ page("packets", {
     };
     root.replaceChildren(
       ...headed(spec.title, spec.question, said),
-      element("p", { class: "guess-first" }, both, element("label", { for: "beside" }, " A second scenario beside it")),
+      element(
+        "p",
+        { class: "guess-first" },
+        both,
+        element("label", { for: "beside" }, " Compare with a second scenario"),
+      ),
       element(
         "p",
         { class: "guess-first" },

@@ -2,7 +2,7 @@
 import { complaint, element, maths } from "../core/dom.js";
 import { startJob } from "../core/jobs.js";
 import { Ladder } from "../core/ladder.js";
-import { brief, inEnds, inPackets, percent, shown, title } from "../core/numbers.js";
+import { brief, inEnds, inPackets, percent, readable, shown, title } from "../core/numbers.js";
 import { KINDS, page } from "../core/pages.js";
 import { ask, get, load } from "../core/server.js";
 
@@ -15,7 +15,7 @@ const SHORT = range(0.005, 99),
 const out = new Float64Array(1000);
 const ids = {};
 
-/** The loss at which the exact chain delivers the share of each user; 0 where they do not fill the link. */
+/** The loss at which the exact chain delivers what each user gets; 0 where they do not fill the link. */
 const lossOfLink = (values, functions, at) => {
   const {
       run,
@@ -105,7 +105,7 @@ const showRun = (values) => {
     element(
       "p",
       {},
-      `${data.flows} flows, ${data.runs} runs of ${shown(data.seconds)} s each; means with 95 % intervals.`,
+      `${data.flows} flows, ${data.runs} runs of ${readable(data.seconds)} s each; means with 95 % intervals.`,
     ),
     element(
       "div",
@@ -115,7 +115,7 @@ const showRun = (values) => {
         [
           ["loss rate", interval(data.loss)],
           ["goodput [packet per RTT]", interval(data.goodput)],
-          ["share of round trips without a packet", interval(data.sent[0])],
+          ["fraction of round trips without a packet", interval(data.sent[0])],
           ["first timeout [RTT]", interval(data.timer)],
           ["loss of resent packets over that of others", interval(data.resent)],
           ...Object.entries(data.distances).map(([kind, d]) => [
@@ -212,7 +212,7 @@ const askForm = async (spec, values) => {
   if (!ids.form.open || key === formula.key) return;
   formula.key = key;
   ids.formWords.textContent =
-    `The ${kind} chain with a base timeout of ${shown(timeout)} round trips, as a function of the loss p: the share of time in a state.` +
+    `The ${kind} chain with a base timeout of ${shown(timeout)} round trips, as a function of the loss p: the fraction of time in a state.` +
     (served ? "" : " The other chains' forms, and other timeouts, are in the served page (tcpdynamics explore).");
   ids.formPanel.classList.add("old");
   try {
@@ -239,7 +239,7 @@ const own = { key: "", series: null };
 const senderKey = (values) =>
   JSON.stringify(["sender", "rules", "w_max", "backoff_cap", "base_timeout"].map((k) => values[k]));
 /**
- * Its quantities at a loss: shares of round trips with 0, 1, ..., W packets, then the goodput; null where it is
+ * Its quantities at a loss: fractions of round trips with 0, 1, ..., W packets, then the goodput; null where it is
  * not known.
  */
 const ofSender = (values, loss) => {
@@ -291,7 +291,7 @@ const askSender = async (spec, values) => {
   } catch (error) {
     if (own.key === key) {
       ids.sender.textContent =
-        error.name === "AbortError" ? "" : `The simulator's own sender is not drawn: ${error.message}`;
+        error.name === "AbortError" ? "" : `The simulator's own sender is not shown: ${error.message}`;
       if (error.name === "AbortError" || error.silent) own.key = "";
     }
   } finally {
@@ -308,13 +308,13 @@ const askExact = async (spec, values) => {
       element(
         "p",
         {},
-        `The ${values.chain} chain at a loss of ${loss}, base timeout ${base_timeout} RTT: exact shares of time, which sum to one.`,
+        `The ${values.chain} chain at a loss of ${loss}, base timeout ${base_timeout} RTT: exact fractions of time, which sum to one.`,
       ),
       element(
         "div",
         { class: "scroll", tabindex: "0" },
         table(
-          ["state", "share of time, exact", "share of time"],
+          ["state", "fraction of time, exact", "fraction of time"],
           rows.map(([s, x, y]) => [s, element("span", { title: x.slice(0, 2000) }, short(x)), shown(y)]),
         ),
       ),
@@ -345,7 +345,7 @@ const beside = (figures, chosen, apart, here, { at, valid, W, loss }) => {
     });
     figure.show({ x: losses, xTitle: "loss rate", marker: loss, linked: "loss", series, ...more });
   };
-  draw(figures.measured, 0, (row) => row.sent[0], { yTitle: "silent share of round trips", range: [0, 1] });
+  draw(figures.measured, 0, (row) => row.sent[0], { yTitle: "silent fraction of round trips", range: [0, 1] });
   draw(figures.measured_goodput, W + 2, (row) => row.goodput, {
     yTitle: title("goodput", "packet per RTT"),
     range: [0, W],
@@ -361,7 +361,7 @@ const beside = (figures, chosen, apart, here, { at, valid, W, loss }) => {
   figures.measured_law.show({
     x: Float64Array.from({ length: W + 1 }, (_, n) => n),
     xTitle: "packets sent in a round trip",
-    yTitle: "share of round trips",
+    yTitle: "fraction of round trips",
     series: [...bars, { name, kind: "bars", y: part(0), low: part(1), high: part(2) }],
     range: [0, 1],
     xRange: [-0.6, W + 0.6],
@@ -430,7 +430,7 @@ page("sub-packet", {
       : [ids.sender];
     panels.push(
       panel("holds", "Where the chain holds", ids.holds),
-      panel("closed-form", "The stationary law in closed form", ids.form),
+      panel("closed-form", "The stationary distribution in closed form", ids.form),
     );
     if (spec.answers) {
       ids.typed = element("input", { id: "exact-loss", value: "1/10", maxlength: 20, class: "exact" });
@@ -497,7 +497,7 @@ page("sub-packet", {
     figures.packets.show({
       x: packets,
       xTitle: "packets sent in a round trip",
-      yTitle: "share of round trips",
+      yTitle: "fraction of round trips",
       series: bars,
       range: [0, 1],
       xRange: [-0.6, W + 0.6],
@@ -531,7 +531,7 @@ page("sub-packet", {
     }
     const common = { x: losses, xTitle: "loss rate", marker: loss, linked: "loss" };
     figures.goodput.show({ ...common, yTitle: title("goodput", "packet per RTT"), series: goodput, range: [0, W] });
-    figures.silence.show({ ...common, yTitle: "silent share of round trips", series: silence, range: [0, 1] });
+    figures.silence.show({ ...common, yTitle: "silent fraction of round trips", series: silence, range: [0, 1] });
 
     const { levels } = functions.lengths,
       law = new Float64Array(2 * levels);
@@ -543,10 +543,10 @@ page("sub-packet", {
     figures.lengths.show({
       x: Float64Array.from(lengths, (_, i) => i + 1),
       xTitle: title("length of a silence", "RTT"),
-      yTitle: "share",
+      yTitle: "fraction",
       range: [0, 1],
       xRange: [0.4, levels + 0.6],
-      labels: lengths.map((x) => shown(Number(x.toPrecision(3)))),
+      labels: lengths.map((x) => readable(Number(x.toPrecision(3)))),
       exact: lengths,
       series: [
         { name: "of silences", kind: "bars", y: chances },
@@ -571,20 +571,21 @@ page("sub-packet", {
       states: chain.states,
       pi: cut(W + 3, n).map((x) => x || 0),
       edges: chain.edges,
+      kinds: chain.kinds,
       flows: cut(W + 3 + n, chain.edges.length).map((x) => x || 0),
     });
 
     at("exact", here);
     const words = onLink
       ? loss === 0
-        ? `Each of ${values.users} users could send ${inPackets(link.share)} per round trip, more than a window of ${W} uses: the link is not full, and nothing is lost.`
+        ? `Each of ${readable(values.users)} users could send ${inPackets(link.share)} per round trip, more than a window of ${W} uses: the link is not full, and nothing is lost.`
         : Number.isNaN(loss)
-          ? `Each of ${values.users} users would have ${inPackets(link.share)} per round trip, which the chain does not reach at any loss.`
-          : `Each of ${values.users} users has ${inPackets(link.share)} per round trip, so that ${percent(loss)} of the packets are lost, and a user is silent ${percent(out[0])} of the time (exact chain).`
+          ? `Each of ${readable(values.users)} users would have ${inPackets(link.share)} per round trip, which the chain does not reach at any loss.`
+          : `Each of ${readable(values.users)} users has ${inPackets(link.share)} per round trip, so that ${percent(loss)} of the packets are lost, and a user is silent ${percent(out[0])} of the time (exact chain).`
       : `At a loss of ${percent(loss)} a flow delivers ${inPackets(out[W + 2])} per round trip and is silent ${percent(out[0])} of the time (exact chain).`;
     const says = fine
       ? words
-      : `${words} The ${values.chain} chain has no stationary law at losses of ${limit} and above.`;
+      : `${words} The ${values.chain} chain has no stationary distribution at losses of ${limit} and above.`;
     const numbers = {
       loss,
       silent: out[0],

@@ -176,7 +176,7 @@ const showTable = (figure, rows) => {
     xTitle: "protocol",
     xRange: [0.5, 4.5],
     range: [0, 1.05],
-    yTitle: "index, part of the link",
+    yTitle: "index, fraction of the link",
     series: both,
   });
 };
@@ -241,7 +241,7 @@ const shares = (
     series: [
       { name: "a group", y: throughputs, kind: "points" },
       { name: "their mean", y: new Float64Array(groups).fill(even) },
-      { name: "equal shares of the link", y: new Float64Array(groups).fill(rate / groups), dash: [6, 4] },
+      { name: "equal parts of the link", y: new Float64Array(groups).fill(rate / groups), dash: [6, 4] },
     ],
   });
   const at = new Map([
@@ -280,7 +280,7 @@ const shares = (
         name: "window at equilibrium",
         value: window,
         unit: "packet",
-        means: "of all flows together, in the reading that is chosen",
+        means: "of all flows together, in the interpretation that is chosen",
       },
       {
         name: "sum of the rates",
