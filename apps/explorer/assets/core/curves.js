@@ -14,7 +14,7 @@ const NARROW = 440;
 
 /** Of an axis in decades: powers of ten where there are two, else the numbers between them. */
 const powers = (log, faint) => {
-  if (!log) return { values: (u, at) => at.map((x) => grouped(String(x ?? ""))) }; // uPlot's follow the browser's language
+  if (!log) return { values: (u, at) => at.map((x) => grouped(String(x ?? ""))) }; // in any language
   const decades = (at) => at.filter((x) => x !== null && isPower(x)).length > 1;
   const word = (x, all) => (x === null ? "" : !decades(all) ? readable(x) : isPower(x) ? power(x) : "");
   const filter = (u, at) => at.map((x) => (isPower(x) ? x : null));
