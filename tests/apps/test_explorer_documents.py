@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import struct
 from pathlib import Path
@@ -138,6 +139,24 @@ def test_forms_of_other_pages_stay_whole_on_a_telephone(tab: Page, server: str, 
     tab.locator("main form.controls").wait_for()
     fields = tab.locator("main form.controls .control").all()
     assert fields and all(field.is_visible() for field in fields)
+
+
+def test_each_verdict_on_stacks_has_its_meaning_and_alike_flows_are_explained(tab: Page, files: Path) -> None:
+    tab.goto((files / "stacks.html").as_uri())
+    facts, words = pages()["stacks"].spec()["facts"], {}
+    for link, rows in facts["cells"].items():
+        for i, j in itertools.product(range(len(rows)), repeat=2):
+            words.setdefault(rows[i][j]["verdict"], (link, i, j))
+    assert set(words) == set(facts["meanings"])
+    for verdict, (link, i, j) in words.items():
+        tab.locator("#link").select_option(link)
+        tab.locator(".shares tbody tr").nth(i).locator("button").nth(j).click()
+        said = tab.locator(".chosen").inner_text()
+        assert f'The verdict is "{verdict}": {facts["meanings"][verdict]}.' in said
+    for i in range(len(facts["senders"])):
+        for j in range(len(facts["senders"])):
+            tab.locator(".shares tbody tr").nth(i).locator("button").nth(j).click()
+            assert ("two flows of the same kind" in tab.locator(".chosen").inner_text()) == (i == j)
 
 
 def test_cards_of_links_show_what_the_articles_say(tmp_path: Path) -> None:
