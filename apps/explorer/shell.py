@@ -10,10 +10,12 @@ from functools import cache
 from html import escape
 from typing import Any
 
-from .bundle import core_script, page_script, style_sheet
+from .bundle import ASSETS, core_script, page_script, style_sheet
 from .page import Page
 
 TITLE = "tcpdynamics explorer"
+#: Pictures of links to pages, by the pages' slugs; `cards` draws them.
+CARDS = ASSETS / "cards"
 #: Slug of the first page.
 FIRST = "home"
 WHAT = "Models of TCP congestion control from five papers, moved by sliders and checked against packets and Linux."
@@ -121,8 +123,8 @@ def document(
 
 
 def _card(places: Places, page: Page | None) -> str:
-    """An article's own picture; other pages have that of the first page."""
-    slug = page.slug if page and page.article else FIRST
+    """A page's own picture; pages without one have that of the first page."""
+    slug = page.slug if page and (CARDS / f"{page.slug}.png").is_file() else FIRST
     return _CARD.format(escape(places.card.format(slug))) if places.card else ""
 
 
