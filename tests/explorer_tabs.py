@@ -70,9 +70,14 @@ def move(page: Page, name: str, value: float) -> None:
     )
 
 
-#: What can be pressed, is seen, and is lower than 24 px.
-LOW = """() => [...document.querySelectorAll("button, select, input:not([type=checkbox], [type=radio])")]
+#: What can be pressed, is seen, and is lower than 24 px; a link within a sentence may be as high as its line.
+LOW = """() => [...document.querySelectorAll("a, summary, button, select, input:not([type=checkbox], [type=radio])")]
   .filter((one) => one.checkVisibility({ visibilityProperty: true }) && one.closest("[inert], .skip") === null)
+  .filter((one) => {
+    const part = one.matches("summary") ? one.parentElement : one, around = part.parentElement;
+    const sentence = around.closest("p, li, dd, td")?.textContent.trim() ?? "";
+    return !one.matches("a, .chip > summary") || sentence.length <= part.textContent.trim().length;
+  })
   .filter((one) => one.getBoundingClientRect().height < 23.5).map((one) => one.outerHTML.slice(0, 150))"""
 
 

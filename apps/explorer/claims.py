@@ -86,10 +86,10 @@ def answer(row: dict[str, Any]) -> dict[str, Any] | None:
     ours = row["finding"] + (" (not borne out by this run)" if row["supported"] is False else "")
     lines = {
         **{head: row[key] for key, head in ledger_rows.COLUMNS.items() if row[key] != ledger_rows.NONE},
-        "readings": [row["readings"], *(
+        "interpretations": [row["readings"].replace("readings", "interpretations"), *(
             f"{one['reading']}: {one['value']}, {one['verdict']}" for one in row["each_reading"][:MOST_READINGS]
         )] if row["readings"] else "",
-        "on show": row["shown"], "our finding": ours, "rule": row["rule"], "case": row["case"],
+        "shown": row["shown"], "our finding": ours, "rule": row["rule"], "case": row["case"],
         "decided by": f"{row['experiment']}, {row['setting']} setting", "note": row["note"],
     }  # fmt: skip
     return {"verdict": row["verdict"], "lines": {head: text for head, text in lines.items() if text}}

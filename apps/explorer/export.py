@@ -17,7 +17,7 @@ from .bundle import ASSETS, core_script, page_script, style_sheet
 from .home import HOME
 from .page import Page
 from .pages import pages
-from .shell import Places, document, first_page, mounted
+from .shell import CARDS, Places, document, first_page, mounted
 
 #: Characters of what a page knows, from which on it is packed.
 LARGE = 200_000
@@ -83,7 +83,7 @@ def _fill(folder: Path, whole: bool, places: Places) -> list[str]:
     (assets / "style.css").write_text(style_sheet(), encoding="utf-8")
     shutil.copy(ASSETS / "vendor" / "uPlot.LICENSE", assets)
     if places.card:
-        for card in (ASSETS / "cards").glob("*.png"):
+        for card in CARDS.glob("*.png"):
             shutil.copy(card, assets / f"card-{card.name}")
     listed = [page for page in pages().values() if page.exported]
     files = [_write(folder, page, listed, whole, places) for page in listed]

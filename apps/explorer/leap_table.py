@@ -9,7 +9,7 @@ from tcpdynamics.paper_figures import ledger
 
 #: Word of the page -> sender in the ledger's names.
 SENDERS = {"LEAP": "leap", "Reno": "reno", "NewReno": "newreno", "SACK": "sack"}
-#: Word of the page -> how often nodes are drawn, in the ledger's words.
+#: Word of the page -> how often nodes are chosen, in the ledger's words.
 NODES = {"alike": "alike", "2-1-1": "2:1:1"}
 DENSITIES = (2.5, 2.75, 3.0, 3.25, 3.5)
 
@@ -18,7 +18,7 @@ DENSITIES = (2.5, 2.75, 3.0, 3.25, 3.5)
 def table() -> dict[str, list[dict[str, Any]]]:
     """ "sender/nodes" -> a row for each density: what is `published`, our `packets` and `ns2`, with 95 % intervals.
 
-    An interval is recorded of the reading on show alone; of the others the mean stands there.
+    An interval is recorded for the interpretation that is shown; for the others only the mean.
     """
     return {f"{sender}/{nodes}": [_row(sender, nodes, density) for density in DENSITIES] for sender in SENDERS
             for nodes in NODES}  # fmt: skip

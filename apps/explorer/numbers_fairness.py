@@ -37,7 +37,7 @@ def lorenz(x: list[float]) -> pd.DataFrame:
         "half of the Gini coefficient": ([*even, 0], [*shares, 0]),
         "Hoover's index": ([even[most], even[most]], [shares[most], even[most]]),
     }  # fmt: skip
-    names = "share of the flows, poorest first", "share of the throughput"
+    names = "fraction of the flows, poorest first", "fraction of the throughput"
     return pd.concat([pd.DataFrame({"line": line, names[0]: a, names[1]: b}) for line, (a, b) in lines.items()])
 
 

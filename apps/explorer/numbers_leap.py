@@ -12,33 +12,34 @@ from tcpdynamics.models import LeapTimeout, LeapTransfer, OverloadedStar
 
 
 def duplicates(data_loss: float) -> pd.DataFrame:
-    """Useless receptions against the loss of acknowledgements, in 100 segments."""
+    """Useless receptions against the drop probability of ACKs, in 100 segments."""
     losses = np.linspace(0.001, 0.5, 101)
     model = LeapTransfer(data_loss=data_loss, ack_loss=losses)
     columns = {"without LEAP": 100 * model.duplicates_plain(), "with LEAP": 100 * model.duplicates_leap()}
-    return pd.DataFrame({"loss of acknowledgements": losses} | columns)
+    return pd.DataFrame({"drop probability of ACKs": losses} | columns)
 
 
 def transmissions(data_loss: float) -> pd.DataFrame:
-    """Transmissions against the loss of acknowledgements, of 100 segments."""
+    """Transmissions against the drop probability of ACKs, of 100 segments."""
     losses = np.linspace(0.001, 0.5, 101)
     model = LeapTransfer(data_loss=data_loss, ack_loss=losses)
     columns = {"without LEAP": 100 * model.transmissions_plain(), "with LEAP": 100 * model.transmissions_leap()}
-    return pd.DataFrame({"loss of acknowledgements": losses} | columns)
+    return pd.DataFrame({"drop probability of ACKs": losses} | columns)
 
 
 def causes(data_loss: float, window: int) -> pd.DataFrame:
-    """What timeouts and LEAP's suspicions come from."""
+    """How often only ACKs were lost, given a timeout, and given that no ACK came, where LEAP leaps."""
     losses = np.linspace(0.001, 0.5, 101)
     columns: dict[str, Any] = {}
-    for delayed, acks in ((False, "each acknowledged"), (True, "every second")):
+    for delayed, acks in ((False, "every packet ACKed"), (True, "delayed ACKs")):
         model = LeapTimeout(data_loss, losses, window, delayed_acks=delayed)
-        columns |= {f"timeout, {acks}": model.ack_share(), f"nothing back, {acks}": model.suspicion_right()}
-    return pd.DataFrame({"loss of acknowledgements": losses} | columns)
+        given = f"given a timeout, {acks}", f"given no ACK at all, {acks}"
+        columns |= dict(zip(given, (model.ack_share(), model.suspicion_right()), strict=True))
+    return pd.DataFrame({"drop probability of ACKs": losses} | columns)
 
 
 def finished(data_loss: float, ack_loss: float) -> pd.DataFrame:
-    """The share of transfers that finish against their density."""
+    """The fraction of transfers that finish against their density."""
     densities = np.linspace(0.5, 6, 101)
     now = LeapTransfer(data_loss=data_loss, ack_loss=ack_loss)
     repeats = {"no duplicates": 0.0, "without LEAP": now.duplicates_plain(), "with LEAP": now.duplicates_leap()}
@@ -50,18 +51,21 @@ def finished(data_loss: float, ack_loss: float) -> pd.DataFrame:
 
 
 def table1(variant: str, nodes: str) -> pd.DataFrame:
-    """Table 1: published, recorded with 95 % intervals where there are some, and the model without duplicates."""
-    densities = np.linspace(2, 4, 81)
+    """Table 1 of a sender and of LEAP (else Reno): published, recorded with 95 % intervals, and the model."""
+    densities = np.linspace(2, 3.6, 65)
     columns: dict[str, Any] = {
         "model, no duplicates": np.ravel(OverloadedStar(density=densities, duplicates=0.0).finished())
     }
-    rows = table()[f"{variant}/{nodes}"]
-    for name, key in (("published", "published"), ("packets", "packets"), ("ns-2", "ns2")):
-        for part, end in enumerate(("", ", low", ", high")[: 1 if key == "published" else 3]):
-            columns[name + end] = np.full(81, np.nan)
-            for row in rows:
-                value = row[key][part] if isinstance(row[key], list) else row[key]
-                columns[name + end][round((row["density"] - 2) / 0.025)] = np.nan if value is None else value
+    for sender in (variant, "Reno" if variant == "LEAP" else "LEAP"):
+        rows = table()[f"{sender}/{nodes}"]
+        for name, key in (("published", "published"), ("packets", "packets"), ("ns-2", "ns2")):
+            if not any(row[key] for row in rows):
+                continue
+            for part, end in enumerate(("", ", low", ", high")[: 1 if key == "published" else 3]):
+                column = columns[f"{sender}, {name}{end}"] = np.full(65, np.nan)
+                for row in rows:
+                    value = row[key][part] if isinstance(row[key], list) else row[key]
+                    column[round((row["density"] - 2) / 0.025)] = np.nan if value is None else value
     return pd.DataFrame({"transfers that begin [1/s]": densities} | columns)
 
 

@@ -10,17 +10,17 @@ import pandas as pd
 from tcpdynamics.apps.explorer.recorded import over_readings, published
 from tcpdynamics.models import MtcpThroughput, OneWayTimes, effective_ack_loss
 
-#: A packet [Mbit], and losses of acknowledgements in Table 4.
+#: A packet [Mbit], and drop probabilities of ACKs in Table 4.
 PACKET, LOSSES = 8e-3, (0.0, 0.05, 0.1, 0.13)
 WAYS = ("there 1", "there 2", "back 1", "back 2", "1 and 1", "1 and 2", "2 and 1", "2 and 2")
 SCHEMES = {"immediate": "immediate", "duplicated": "duplicated, delayed or not"}
 
 
 def losses(routes: int) -> pd.DataFrame:
-    """The loss of whole acknowledgements, by scheme."""
+    """The probability that an acknowledgement is lost whole, by scheme."""
     grid = np.linspace(0, 0.5, 101)
     columns = {name: [effective_ack_loss(scheme, [q] * routes) for q in grid] for scheme, name in SCHEMES.items()}
-    return pd.DataFrame({"loss of acknowledgements": grid} | columns)
+    return pd.DataFrame({"drop probability of ACKs": grid} | columns)
 
 
 def throughput(loss: float, rtt: float, timeout: float, window_limit: float, routes: int) -> pd.DataFrame:
@@ -29,7 +29,7 @@ def throughput(loss: float, rtt: float, timeout: float, window_limit: float, rou
     model = MtcpThroughput(loss=loss, rtt=rtt, timeout=timeout, window_limit=window_limit, ack_loss=grid, routes=routes)
     rates = (PACKET * rate for rate in (model.immediate(), model.duplicated(), model.reno()))
     columns = dict(zip((*SCHEMES.values(), "Reno, one route"), rates, strict=True))
-    table = pd.DataFrame({"loss of acknowledgements": grid} | columns)
+    table = pd.DataFrame({"drop probability of ACKs": grid} | columns)
     for scheme in ("immediate", "duplicated", "reno"):
         for q in LOSSES:
             name = f"mtcp.table4.{scheme}.{100 * q:.0f}"
@@ -38,7 +38,7 @@ def throughput(loss: float, rtt: float, timeout: float, window_limit: float, rou
 
 
 def table4(loss: float, rtt: float, timeout: float, window_limit: float, ack_loss: float, routes: int) -> pd.DataFrame:
-    """Table 4 at the printed loss next to this one: printed, by the model, and in packets over all readings."""
+    """Table 4 at the printed loss next to this one: printed, by the model, and in packets over all interpretations."""
     q = min(LOSSES, key=lambda one: abs(one - ack_loss))
     model = MtcpThroughput(loss=loss, rtt=rtt, timeout=timeout, window_limit=window_limit, ack_loss=q, routes=routes)
     rates = {
@@ -93,13 +93,13 @@ def schemes(loss: float, rtt: float, timeout: float, window_limit: float, routes
         "lost whole": [effective_ack_loss(scheme, [ack_loss] * routes) for scheme in SCHEMES],
         "throughput": sent,
         "over Reno": [rate / model.reno() for rate in sent],
-        "share kept": [model.immediate_factor(), model.duplicated_factor()],
+        "fraction kept": [model.immediate_factor(), model.duplicated_factor()],
     }
     return pd.DataFrame([(name, *row) for name, row in rows.items()], columns=["quantity", *SCHEMES.values()])
 
 
 def facts(alpha: float, routes: int, round_trip: float, asymmetry: float) -> pd.DataFrame:
-    """What the estimates know."""
+    """What the estimates contain."""
     model = OneWayTimes(alpha=alpha, routes=routes)
     there, back = (round_trip + asymmetry) / 2, (round_trip - asymmetry) / 2
     rows = {
@@ -109,7 +109,7 @@ def facts(alpha: float, routes: int, round_trip: float, asymmetry: float) -> pd.
         "differences to 1 %": np.log(0.01) / np.log(model.difference_factor()),
         "noise gain": model.noise_gain(),
         "constant there": model.offset([0.0] * routes, [0.0] * routes, [there] * routes, [back] * routes),
-        "unknown directions": 1,
-        "known directions": 2 * routes - 1,
+        "directions not measured": 1,
+        "directions measured": 2 * routes - 1,
     }
     return pd.DataFrame(list(rows.items()), columns=["quantity", "value"])

@@ -366,7 +366,7 @@ class Page:
     others : tuple of str
         Of an article, pages beside `script` whose scripts it takes.
     menu : bool
-        Whether the menu lists it; the first page lists all.
+        Whether it stands in the menu's first line; the others stand below "More".
 
     Notes
     -----

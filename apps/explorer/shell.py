@@ -10,10 +10,12 @@ from functools import cache
 from html import escape
 from typing import Any
 
-from .bundle import core_script, page_script, style_sheet
+from .bundle import ASSETS, core_script, page_script, style_sheet
 from .page import Page
 
 TITLE = "tcpdynamics explorer"
+#: Pictures of links to pages, by the pages' slugs; `cards` draws them.
+CARDS = ASSETS / "cards"
 #: Slug of the first page.
 FIRST = "home"
 WHAT = "Models of TCP congestion control from five papers, moved by sliders and checked against packets and Linux."
@@ -121,8 +123,8 @@ def document(
 
 
 def _card(places: Places, page: Page | None) -> str:
-    """An article's own picture; other pages have that of the first page."""
-    slug = page.slug if page and page.article else FIRST
+    """A page's own picture; pages without one have that of the first page."""
+    slug = page.slug if page and (CARDS / f"{page.slug}.png").is_file() else FIRST
     return _CARD.format(escape(places.card.format(slug))) if places.card else ""
 
 
@@ -131,18 +133,19 @@ def _scripts_of(page: Page | None) -> tuple[str, ...]:
 
 
 def _links(places: Places, listed: Iterable[Page], page: Page | None) -> str:
-    """The menu, with the page that is open marked."""
-    current, marked = page.slug if page else "", ' aria-current="page"'
-    menu = [(FIRST, "Home", places.home)]
-    menu += [(p.slug, p.title, places.pages.format(p.slug)) for p in sorted(listed, key=_place) if p.menu or p.article]
-    return "".join(
-        f'<a href="{address}"{marked if slug == current else ""}>{escape(name)}</a>' for slug, name, address in menu
-    )
+    """The menu, with the page that is open marked: articles first, and below "More" what no page puts before it."""
 
+    def link(slug: str, name: str, address: str) -> str:
+        marked = ' aria-current="page"' if page and slug == page.slug else ""
+        return f'<a href="{address}"{marked}>{escape(name)}</a>'
 
-def _place(page: Page) -> bool:
-    """Articles come first; the others keep their order."""
-    return not page.article
+    texts: dict[str, list[str]] = {"article": [], "menu": [], "more": []}
+    for one in listed:
+        place = "article" if one.article else "menu" if one.menu else "more"
+        texts[place].append(link(one.slug, one.title, places.pages.format(one.slug)))
+    first = "".join([link(FIRST, "Home", places.home), *texts["article"], *texts["menu"]])
+    more = "".join(f"<li>{text}</li>" for text in texts["more"])
+    return f'{first}<details class="menu"><summary>More</summary><ul>{more}</ul></details>'
 
 
 def mounted(spec: dict[str, Any]) -> str:

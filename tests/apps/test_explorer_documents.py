@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import struct
 from pathlib import Path
@@ -16,6 +17,7 @@ from tcpdynamics.apps.explorer.bundle import ASSETS, bundle, needs
 from tcpdynamics.apps.explorer.export import export
 from tcpdynamics.apps.explorer.page import MAIN, Choice, Control
 from tcpdynamics.apps.explorer.pages import pages
+from tcpdynamics.apps.explorer.shell import CARDS, FIRST
 from tcpdynamics.errors import DomainError
 
 #: Bytes on the wire and requests before the first picture.
@@ -89,9 +91,13 @@ def _is_words(line: str) -> bool:
     return line.strip()[:1] in "`\"'" or "`" in line or '"' in line
 
 
-def test_an_export_is_small(files: Path) -> None:
-    every = [file for file in files.rglob("*") if file.is_file()]
+def small(site: Path) -> None:
+    every = [file for file in site.rglob("*") if file.is_file()]
     assert len(every) <= 80 and sum(file.stat().st_size for file in every) <= 3_000_000
+
+
+def test_an_export_is_small(files: Path) -> None:
+    small(files)
 
 
 def test_at_most_four_sliders_stand_above_the_others() -> None:
@@ -141,15 +147,40 @@ def test_forms_of_other_pages_stay_whole_on_a_telephone(tab: Page, server: str, 
     assert fields and all(field.is_visible() for field in fields)
 
 
-def test_cards_of_links_show_what_the_articles_say(tmp_path: Path) -> None:
+def test_each_verdict_on_stacks_has_its_meaning_and_alike_flows_are_explained(tab: Page, files: Path) -> None:
+    tab.goto((files / "stacks.html").as_uri())
+    facts, words = pages()["stacks"].spec()["facts"], {}
+    for link, rows in facts["cells"].items():
+        for i, j in itertools.product(range(len(rows)), repeat=2):
+            words.setdefault(rows[i][j]["verdict"], (link, i, j))
+    assert set(words) == set(facts["meanings"])
+    for verdict, (link, i, j) in words.items():
+        tab.locator("#link").select_option(link)
+        tab.locator(".shares tbody tr").nth(i).locator("button").nth(j).click()
+        said = tab.locator(".chosen").inner_text()
+        assert f'The verdict is "{verdict}": {facts["meanings"][verdict]}.' in said
+    for i in range(len(facts["senders"])):
+        for j in range(len(facts["senders"])):
+            tab.locator(".shares tbody tr").nth(i).locator("button").nth(j).click()
+            assert ("two flows of the same kind" in tab.locator(".chosen").inner_text()) == (i == j)
+
+
+def test_cards_of_links_show_what_the_pages_say(tab: Page, tmp_path: Path) -> None:
+    files = export(tmp_path / "site", address="https://example.org/tcp")
+    small(tmp_path / "site")
+    shown = {FIRST: tmp_path / "site" / "index.html"} | {file.stem: file for file in files}
     for slug, card in cards.wanted().items():
-        png = (cards.FOLDER / f"{slug}.png").read_bytes()
+        if slug in cards.OWN:
+            tab.goto(shown[slug].as_uri())
+            card["says"] = cards.said(tab)
+        png = (CARDS / f"{slug}.png").read_bytes()
         assert png.startswith(b"\x89PNG") and struct.unpack(">II", png[16:24]) == (cards.WIDTH, cards.HEIGHT)
         assert cards.shows(png) == card, "draw the cards again: python -m tcpdynamics.apps.explorer.cards"
-    files = export(tmp_path / "site", address="https://example.org/tcp")
-    for file in [*files, tmp_path / "site" / "index.html"]:
+        assert slug not in cards.OWN or len(png) <= 60_000
+    for slug, file in shown.items():
         (image,) = re.findall(r'og:image" content="https://example\.org/tcp/([^"]+)"', file.read_text())
         assert (tmp_path / "site" / image).is_file()
+        assert image == f"assets/card-{slug if slug in cards.wanted() else FIRST}.png"
     for wrong in ("example.org/tcp", "file:///tmp/x", "https://example.org/?x=1"):
         with pytest.raises(DomainError, match="address must be that of a folder"):
             export(tmp_path / "other", address=wrong)

@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from explorer_tabs import keep, legible, move, table_of
+from explorer_tabs import LOW, keep, legible, move, table_of
 from playwright.sync_api import Page
 
 from tcpdynamics.apps.explorer import link_records
 from tcpdynamics.apps.explorer.article import articles
 from tcpdynamics.apps.explorer.home import LINK, SENDER, verdicts
 from tcpdynamics.apps.explorer.numbers_my_link import by_chain
+from tcpdynamics.apps.explorer.pages import pages
 
 #: What each drawing tells, in the order of drawings.
 HEARD = "window.drawn = []; addEventListener('drawn', (event) => window.drawn.push(event.detail))"
@@ -157,8 +158,42 @@ def test_the_menu_is_short(tab: Page, server: str, files: Path) -> None:
     told = [article.title for article in articles().values()]
     for address, more in ((server, ["Packets"]), ((files / "index.html").as_uri(), [])):
         home(tab, address)
-        assert tab.locator("header a:not(.brand)").all_inner_texts() == ["Home", *told, "My link", *more, "Claims"]
+        assert tab.locator("header nav > a:not(.brand)").all_inner_texts() == [
+            "Home",
+            *told,
+            "My link",
+            *more,
+            "Claims",
+        ]
         assert tab.locator("header [aria-current]").inner_text() == "Home"
+
+
+#: Of the menu's links, those that cannot be pressed: they lie outside of the window, or something covers them.
+COVERED = """() => [...document.querySelectorAll("header nav a")].filter((link) => {
+  const box = link.getBoundingClientRect(), x = (box.left + box.right) / 2, y = (box.top + box.bottom) / 2;
+  return box.left < 0 || box.right > innerWidth || document.elementFromPoint(x, y)?.closest("a") !== link;
+}).map((link) => link.textContent)"""
+
+
+@pytest.mark.parametrize(("width", "height", "highest"), [(1280, 720, 60), (390, 844, 125), (320, 720, 155)])
+def test_each_page_reaches_every_other_by_the_menu(
+    tab: Page, server: str, files: Path, width: int, height: int, highest: int
+) -> None:
+    tab.set_viewport_size({"width": width, "height": height})
+    disk = {slug: (files / f"{slug}.html").as_uri() for slug, page in pages().items() if page.exported}
+    served = {slug: f"{server}/{slug}" for slug in pages()}
+    some = [served[slug] for slug in ("packets", "mtcp", "retransmission-priority")]  # which have links of their own
+    opened = [(disk, [(files / "index.html").as_uri(), *disk.values()]), (served, [f"{server}/", *some])]
+    for listed, address in ((places, address) for places, addresses in opened for address in addresses):
+        tab.goto(address)
+        links = tab.locator("header a").evaluate_all("(all) => all.map((link) => link.href)")
+        assert set(links) - set(listed.values()) == {opened[listed is served][1][0]}
+        assert set(listed.values()) <= set(links), address
+        assert tab.locator("header").evaluate("(head) => head.offsetHeight") <= highest, address
+        tab.locator("header summary").press("Enter")
+        assert tab.evaluate(COVERED) == tab.evaluate(LOW) == [], address
+        tab.keyboard.press("Escape")
+        assert tab.locator("header details").get_attribute("open") is None
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (320, "dark")])

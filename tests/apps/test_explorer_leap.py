@@ -9,6 +9,8 @@ import pytest
 from explorer_tabs import numbers, opened
 from playwright.sync_api import Page
 
+from tcpdynamics.apps.explorer.leap_table import NODES, SENDERS
+from tcpdynamics.apps.explorer.numbers_leap import table1
 from tcpdynamics.apps.explorer.pages import pages
 from tcpdynamics.models import LeapTimeout, LeapTransfer
 from tcpdynamics.solvers.programs.straightline import run
@@ -25,6 +27,14 @@ def test_printed_forms_are_the_models(window: float) -> None:
         timeout = LeapTimeout(0.2, 0.1, int(window), delayed_acks=delayed)
         for name in ("ack_share", "suspicion_right"):
             assert row[f"{name}{' delayed' * delayed}"] == pytest.approx(getattr(timeout, name)(), rel=1e-12)
+
+
+@pytest.mark.parametrize("nodes", NODES)
+@pytest.mark.parametrize("sender", SENDERS)
+def test_table_1_compares_each_sender_with_leap_and_leap_with_reno(sender: str, nodes: str) -> None:
+    columns = table1(sender, nodes).columns
+    for one in (sender, "Reno" if sender == "LEAP" else "LEAP"):
+        assert {f"{one}, published", f"{one}, packets"} <= set(columns)
 
 
 def test_curves_in_the_page_are_the_librarys(tab: Page, files: Path) -> None:

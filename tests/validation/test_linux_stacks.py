@@ -12,7 +12,7 @@ from tcpdynamics.apps.explorer.pages.p8_stacks import facts
 from tcpdynamics.errors import DomainError
 from tcpdynamics.validation.comparisons import LinuxStacks
 from tcpdynamics.validation.comparisons.engines import stored
-from tcpdynamics.validation.comparisons.linux_stacks import KERNEL, LINKS, QUANTITIES, RECORD, table
+from tcpdynamics.validation.comparisons.linux_stacks import KERNEL, LINKS, MEANINGS, QUANTITIES, RECORD, table
 from tcpdynamics.validation.linux import TODAY, installed
 from tcpdynamics.validation.linux.plan import plan
 from tcpdynamics.validation.linux.stacks import stacks
@@ -59,6 +59,8 @@ def test_the_two_of_a_pair_share_the_whole(result: xr.Dataset) -> None:
 def test_verdicts_follow_their_rule(result: xr.Dataset) -> None:
     farthest = np.maximum(abs(result.share_low - 0.5), abs(result.share_high - 0.5))
     assert ((result.verdict == "agrees") == (farthest <= 0.05)).all()
+    assert set(result.verdict.values.ravel()) <= set(MEANINGS)
+    assert all(f"{verdict}: {meaning}" in LinuxStacks.rule for verdict, meaning in MEANINGS.items())
     assert ((result.verdict == "differs") == ((result.share_low > 0.6) | (result.share_high < 0.4))).all()
 
 

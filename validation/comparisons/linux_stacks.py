@@ -1,4 +1,4 @@
-"""Other stacks beside each other and beside Linux's TCP: two flows on one link, their shares of it.
+"""Other stacks against each other and against Linux's TCP: two flows on one link, their fractions of it.
 
 Servers and clients that others wrote run unmodified in virtual time, on four links that differ by their queue alone.
 """
@@ -20,7 +20,7 @@ from ..linux import TODAY
 from ..linux.stacks import flow, stacks
 from ..packet import Bottleneck, Scenario
 from ..statistics import mean_interval
-from .comparison import AGREES, CLOSE, check_length, counts, grade_distance, interval_text
+from .comparison import AGREES, CLOSE, Verdict, check_length, counts, grade_distance, interval_text
 from .engines import LINUX, Cell, stored
 from .study import Study
 
@@ -41,6 +41,14 @@ QUANTITIES: Mapping[str, str] = {
     "share": "1", "use of the link": "1", "loss, first": "1", "loss, second": "1", "queueing delay, median": "s",
     "queueing delay, 95 %": "s", "queueing delay, 99 %": "s",
 }  # fmt: skip
+#: Verdict -> what it means of the 95 % interval of a fraction, as the end of a sentence.
+MEANINGS: Mapping[str, str] = {
+    Verdict.AGREES: f"all of the 95 % interval lies within {100 * AGREES:g} percentage points of 50 %",
+    Verdict.CLOSE: f"all of the 95 % interval lies within {100 * CLOSE:g} percentage points of 50 %, not all within "
+    f"{100 * AGREES:g}",
+    Verdict.DIFFERS: f"all of the 95 % interval lies more than {100 * CLOSE:g} percentage points from 50 %",
+    Verdict.UNDECIDED: f"the 95 % interval lies partly within {100 * CLOSE:g} percentage points of 50 %, partly beyond",
+}
 
 
 @dataclass(frozen=True)
@@ -65,10 +73,7 @@ class LinuxStacks(Study):
 
     command: ClassVar[str] = "linux-stacks"
     effect: ClassVar[tuple[str, str, str]] = ("share", "share_low", "share_high")
-    rule: ClassVar[str] = (
-        f"95 % interval of |share - 1/2|: agrees up to {AGREES}, close up to {CLOSE}, differs beyond; undecided: it "
-        f"reaches both sides of {CLOSE}"
-    )
+    rule: ClassVar[str] = "; ".join(f"{verdict}: {meaning}" for verdict, meaning in MEANINGS.items())
     salt: ClassVar[int] = 19
     record_name: ClassVar[str] = RECORD
     quantities: ClassVar[Mapping[str, str]] = QUANTITIES
@@ -125,7 +130,7 @@ class LinuxStacks(Study):
         return {"stacks": versions(self.senders)} | document
 
     def compare(self, runs: Mapping[tuple[str, str, str], xr.DataArray]) -> xr.Dataset:
-        """Over `link`, `sender` and `beside`: the first's share of both goodputs.
+        """Over `link`, `sender` and `beside`: the first's fraction of both goodputs.
 
         Returns
         -------
@@ -160,7 +165,7 @@ class LinuxStacks(Study):
 
     @staticmethod
     def figure(result: xr.Dataset) -> go.Figure:
-        """Shares as a square for each link: the row's sender beside the column's."""
+        """Fractions as a square for each link: the row's sender against the column's."""
         from plotly.subplots import make_subplots
 
         links = [str(name) for name in result.link.values]
@@ -173,8 +178,8 @@ class LinuxStacks(Study):
             picture.add_heatmap(
                 z=100 * shares.values, x=list(map(str, shares.beside.values)), y=list(map(str, shares.sender.values)),
                 texttemplate="%{z:.0f}", zmin=0, zmax=100, colorscale="PuOr", showscale=i == 0,
-                colorbar={"title": "share [%]"}, row=i // 2 + 1, col=i % 2 + 1,
-                hovertemplate="%{y} beside %{x}: %{z:.1f} %<extra></extra>",
+                colorbar={"title": "fraction [%]"}, row=i // 2 + 1, col=i % 2 + 1,
+                hovertemplate="%{y} against %{x}: %{z:.1f} %<extra></extra>",
             )  # fmt: skip
         picture.update_yaxes(autorange="reversed")
         picture.update_layout(height=480 * ((len(links) + 1) // 2), template="plotly_white", margin={"t": 50})
@@ -192,14 +197,14 @@ class LinuxStacks(Study):
                 f"{name} {interval_text(apart.sel(sender=name), 'share')}" for name in map(str, apart.sender.values)
             ]
             parts.append(
-                f"{link}. Pairs of unlike senders with an equal share: {counts(_pairs(one))}. Of two alike senders the "
-                f"interval of the first's share holds one half, but for: {'; '.join(named) or 'none'}."
+                f"{link}. Pairs of unlike senders with equal fractions: {counts(_pairs(one))}. Of two alike senders "
+                f"the interval of the first's fraction holds one half, but for: {'; '.join(named) or 'none'}."
             )
         return f"Linux {result.attrs['linux']}.\n\n" + "\n\n".join(parts)
 
 
 def table(result: xr.Dataset) -> list[str]:
-    """Lines of text: for each link the share [%] of the row's sender beside the column's, and its 95 % interval.
+    """Lines of text: for each link the fraction [%] of the row's sender against the column's, with its 95 % interval.
 
     Examples
     --------

@@ -14,7 +14,7 @@ from ..leap_table import NODES, SENDERS, table
 from ..page import Choice, Figure, Page, Preset, Printed, Values, control, program_of
 from ..shown import shown
 
-#: Loss rates and densities of the pictures.
+#: Drop probabilities and densities of the pictures.
 LOW, HIGH, POINTS = 0.001, 0.5, 101
 LEAST, MOST = 0.5, 6.0
 SEGMENTS = 100
@@ -24,7 +24,7 @@ _TIMEOUT = ("ack_share", "suspicion_right")
 
 
 def _forms(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
-    """Closed forms in the loss rates; of a timeout, with each acknowledgement sent at once and with every second."""
+    """Closed forms in the drop probabilities; of a timeout, with every packet ACKed and with delayed ACKs."""
     import sympy
 
     p, a = sympy.symbols("data_loss ack_loss", positive=True)
@@ -46,7 +46,7 @@ def _command(values: Values) -> str:
 
 
 def dataset(values: Values) -> Any:
-    """The closed forms against the loss of acknowledgements, and the share that finishes against the density."""
+    """The closed forms against the drop probability of ACKs, and the fraction that finishes against the density."""
     import xarray as xr
 
     p, losses = values["data_loss"], np.linspace(LOW, HIGH, POINTS)
@@ -63,7 +63,7 @@ def dataset(values: Values) -> Any:
         np.array(shares), {"duplicates": list(repeats), "density": densities}, ("duplicates", "density")
     )
     result = xr.merge([transfer, xr.concat(parts, "delayed")], combine_attrs="drop")
-    return result.assign(finished=finished.assign_attrs(units="1", long_name="share of transfers that finish"))
+    return result.assign(finished=finished.assign_attrs(units="1", long_name="fraction of transfers that finish"))
 
 
 PAGE = Page(
@@ -76,34 +76,34 @@ PAGE = Page(
         control(LeapTimeout, "window", 1, 12, 4),
         control(OverloadedStar, "density", LEAST, MOST, 3.5, 0.01),
         Choice("variant", "", "sender of Table 1", tuple(SENDERS)),
-        Choice("nodes", "", "how often each node is drawn, Table 1", tuple(NODES)),
+        Choice("nodes", "", "how often each node is chosen, Table 1", tuple(NODES)),
     ),
     figures=(
         Figure(
             "duplicates", "Useless receptions of 100 segments",
-            "Curves: segments received once more, without and with LEAP, against the loss of acknowledgements",
+            "Curves: segments received once more, without and with LEAP, against the drop probability of ACKs",
             code=shown(numbers.duplicates, "data_loss"), command=_command,
         ),
         Figure(
             "transmissions", "Transmissions of 100 segments",
-            "Curves: segments sent without and with LEAP, against the loss of acknowledgements",
+            "Curves: segments sent without and with LEAP, against the drop probability of ACKs",
             code=shown(numbers.transmissions, "data_loss"), command=_command,
         ),
         Figure(
-            "causes", "What a timeout comes from",
-            "Curves: probability that acknowledgements are what was lost, given a timeout, and given that nothing came "
-            "back",
+            "causes", "Probability that only ACKs were lost",
+            "Curves: probability that only ACKs were lost, given a timeout, and given no ACK at all; with every packet "
+            "ACKed, and with delayed ACKs, against the drop probability of ACKs",
             code=shown(numbers.causes, "data_loss", window=lambda values: int(values["window"])),
         ),
         Figure(
             "finished", "Transfers that a star finishes",
-            "Curves: share of transfers that finish against their density, with the duplicates at these losses",
+            "Curves: fraction of transfers that finish against their density, with the duplicates at these losses",
             code=shown(numbers.finished, "data_loss", "ack_loss"),
         ),
         Figure(
             "table1", "Table 1: transfers that finish",
-            "Points: share of transfers that finish at five densities, as published, by our packets and by ns-2; "
-            "curve: the model without duplicates",
+            "Points: fraction of transfers that finish at five densities, as published, in packets and in ns-2, of the "
+            "chosen sender and of LEAP, or of LEAP and Reno; curve: the model without duplicates",
             code=shown(numbers.table1, "variant", "nodes"),
         ),
         Figure(
@@ -116,18 +116,18 @@ PAGE = Page(
     facts=lambda whole: {"table": table()},
     main=("data_loss", "ack_loss", "window", "density"),
     presets=(
-        Preset("no acknowledgement is lost", {"ack_loss": LOW}),
-        Preset("data and acknowledgements lose 10 %", {"data_loss": 0.1, "ack_loss": 0.1}),
-        Preset("both lose 30 %, a window of one", {"data_loss": 0.3, "ack_loss": 0.3, "window": 1.0}),
+        Preset("no ACK is dropped", {"ack_loss": LOW}),
+        Preset("10 % of data and ACKs dropped", {"data_loss": 0.1, "ack_loss": 0.1}),
+        Preset("30 % of both dropped, a window of one", {"data_loss": 0.3, "ack_loss": 0.3, "window": 1.0}),
         Preset("the paper's Table 1, last row: 3.5 transfers a second", {"density": 3.5}),
-        Preset("the same, one node drawn twice as often", {"density": 3.5, "nodes": "2-1-1"}),
+        Preset("the same, one node chosen twice as often", {"density": 3.5, "nodes": "2-1-1"}),
     ),
     notes=(
-        "A timer expires because a segment was lost or because its acknowledgements were. LEAP takes the second for "
-        "granted if no duplicate has come, and sends a new segment instead of the same one again.",
+        "A timer expires because a segment was lost or because its ACKs were. If no duplicate ACK has come, LEAP "
+        "assumes that only ACKs were lost. It sends a new segment instead of the same one again.",
         "Duplicates and transmissions are those of a window of one. Larger windows have duplicates of another kind, "
-        "which LEAP leaves: after a timeout they go back over what had arrived.",
-        "The star has three nodes and links of 500 kbit/s, as in the paper of Tamura, Takayasu and Takayasu. Beyond "
-        "the critical density transfers pile up, and the share that finishes is that of shared links in overload.",
+        "which LEAP leaves. After a timeout the sender goes back over segments that had arrived.",
+        "The star has three nodes and links of 500 kbit/s, as in the paper of Tamura, Takayasu and Takayasu. Above "
+        "the critical density transfers accumulate, and some never finish.",
     ),
 )  # fmt: skip

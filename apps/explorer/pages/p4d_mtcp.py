@@ -1,4 +1,4 @@
-"""What do lost acknowledgements cost M/TCP, and what can its estimates of one-way times know?"""
+"""What do lost acknowledgements cost M/TCP, and which one-way times can its estimates contain?"""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..page import Control, Figure, Page, Preset, Printed, Values, control, prog
 from ..recorded import over_readings, published
 from ..shown import shown
 
-#: Loss rates, and acknowledgements, of the pictures.
+#: Drop probabilities, and acknowledgements, of the pictures.
 MOST, POINTS = 0.5, 101
 ACKS = 300
 
@@ -81,7 +81,7 @@ def _forms(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
 
 @cache
 def recorded() -> dict[str, Any]:
-    """Table 4 as printed, and in packets over all readings."""
+    """Table 4 as printed, and in packets over all interpretations."""
     schemes = ("reno", "immediate", "duplicated", "duplicated_delayed")
     names = {scheme: [f"mtcp.table4.{scheme}.{100 * q:.0f}" for q in numbers.LOSSES] for scheme in schemes}
     return {
@@ -92,7 +92,7 @@ def recorded() -> dict[str, Any]:
 
 
 def dataset(values: Values) -> Any:
-    """The closed forms against the loss of acknowledgements, and the factors of the estimates."""
+    """The closed forms against the drop probability of ACKs, and the factors of the estimates."""
     import xarray as xr
 
     throughput = MtcpThroughput(
@@ -107,7 +107,7 @@ def dataset(values: Values) -> Any:
 PAGE = Page(
     slug="mtcp",
     title="M/TCP",
-    question="What do lost acknowledgements cost over several routes, and which one-way times can be known?",
+    question="What do lost acknowledgements cost over several routes, and which one-way times can be measured?",
     controls=(
         control(MtcpThroughput, "routes", 2, 6, 2),
         control(MtcpThroughput, "loss", 0.001, 0.3, 0.02, 0.001),
@@ -131,14 +131,15 @@ PAGE = Page(
     figures=(
         Figure(
             "throughput", "Throughput of all routes",
-            "Curves: throughput of M/TCP, by scheme, and of Reno over one route, against the loss of acknowledgements; "
+            "Curves: throughput of M/TCP, by scheme, and of Reno over one route, against the drop probability of ACKs; "
             "points: Table 4 of the paper",
             code=shown(numbers.throughput, *_LAW, routes=_routes),
             command=lambda values: f"{_words(values)} --ack-loss 0:0.5:101",
         ),
         Figure(
             "losses", "Acknowledgements that are lost whole",
-            "Curves: probability that nothing of an acknowledgement arrives, by scheme, against the loss on a route",
+            "Curves: probability that nothing of an acknowledgement arrives, by scheme, against the drop probability "
+            "on a route",
             code=shown(numbers.losses, routes=_routes),
         ),
         Figure(
@@ -155,7 +156,7 @@ PAGE = Page(
         ),
         Figure(
             "errors", "What is left of an error",
-            "Curves: share of an error that is left after some acknowledgements, of the mean round trip, of "
+            "Curves: fraction of an error that is left after some acknowledgements, of the mean round trip, of "
             "differences between routes, and of the constant between there and back",
             code=shown(numbers.errors, "alpha", routes=_routes),
         ),
@@ -165,7 +166,7 @@ PAGE = Page(
             lambda values: f"{_words(values)} --ack-loss {values['ack_loss']!r}",
         ),
         Figure(
-            "facts", "What the estimates know", "Numbers: factors, acknowledgements needed, the constant that stays",
+            "facts", "What the estimates contain", "Numbers: factors, acknowledgements needed, the constant that stays",
             "facts", shown(numbers.facts, "alpha", "asymmetry", routes=_routes, round_trip=_round_trip),
             lambda v: f"tcpdynamics evaluate one-way-times --alpha {v['alpha']!r} --routes {_routes(v)}",
         ),
@@ -185,10 +186,10 @@ PAGE = Page(
     printed=(Printed("forms", ("routes",), _forms),),
     dataset=dataset,
     notes=(
-        "Immediate acknowledgements take a route drawn at random; duplicated ones, delayed or not, take all routes and "
-        "are lost only if every copy is. Each route is taken for a TCP of its own with the law of Padhye et al.",
-        "Estimates begin at zero, and are means over pairs of routes drawn at random. Routes 1 and 2 differ by the "
-        "sliders' differences, further routes are average.",
+        "Immediate acknowledgements take a random route. Duplicated ones, delayed or not, take all routes and are lost "
+        "only if every copy is. The model of each route is a TCP of its own with the formula of Padhye et al.",
+        "Estimates begin at zero, and are means over random pairs of routes. Routes 1 and 2 differ by the sliders' "
+        "differences; further routes are average.",
         "Each measurement is a sum of a time there and one back. A constant added to all times there and taken from "
         "all times back changes no sum: no measurement shows it, and the estimates keep the one they began with. "
         "Timeouts are made of such sums, so they are right all the same.",

@@ -110,7 +110,7 @@ PAGE = Page(
     ),
     main=("flows", "x1", "x2", "x3"),
     presets=(
-        Preset("equal shares", {f"x{i + 1}": 4.0 for i in range(MOST)}),
+        Preset("equal throughputs", {f"x{i + 1}": 4.0 for i in range(MOST)}),
         Preset("one flow has nearly all", {"x1": 10.0, "x2": 0.1, "x3": 0.1, "x4": 0.1}),
         Preset("half of eight flows get nothing", {
             "flows": 8.0, **{f"x{i + 1}": 5.0 if i < 4 else 0.0 for i in range(MOST)}
@@ -125,7 +125,7 @@ PAGE = Page(
             code=_code(numbers.indices),
         ),
         Figure(
-            "lorenz", "Lorenz curve", "The share of the poorest flows, below the line of equality",
+            "lorenz", "Lorenz curve", "The fraction that the poorest flows get, below the line of equality",
             "plane", _code(numbers.lorenz),
         ),
         Figure(
@@ -142,7 +142,7 @@ PAGE = Page(
     dataset=dataset,
     notes=(
         "n times Jain's index is the number of flows that would give the same index if they shared equally and the "
-        "rest got nothing. At a ratio r of the smallest to the "
+        "others got nothing. At a ratio r of the smallest to the "
         "largest it is at least 4r/(1 + r)^2 (Schweitzer), and always at least 1/n.",
         "Entropy is divided by ln n; Atkinson's index has aversion 1. The Gini coefficient is twice the "
         "area between the Lorenz curve and the line of equality; Hoover's is the largest distance between them.",

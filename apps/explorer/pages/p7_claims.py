@@ -20,8 +20,9 @@ PAGE = Page(
     jobs=(WITH_PACKETS, AGAIN),
     notes=(
         "A statement of a paper has cells: numbers and inequalities, each with the rule that decides it. What a paper "
-        "leaves open has readings: holds with conditions means that all cells hold under some of them and not under "
-        "others. Cannot be decided: intervals that reach both sides, or readings that lie on both or decide nothing.",
+        "leaves open has several interpretations. A statement holds with conditions if all its cells hold under some "
+        "of them, but not under all. It cannot be decided if intervals reach both sides of a limit. Nor can it be "
+        "decided if its interpretations lie on both sides, or decide nothing.",
         MARKS,
         HISTORY,
     ),

@@ -11,8 +11,9 @@ from ..page import Page
 
 @cache
 def facts(whole: bool = False) -> dict[str, Any]:
-    """Shares of all pairs on all links, from the record."""
+    """Fractions of all pairs on all links, from the record."""
     from tcpdynamics.validation.comparisons import LinuxStacks
+    from tcpdynamics.validation.comparisons.linux_stacks import MEANINGS
 
     study = LinuxStacks()
     result = study.run()
@@ -29,7 +30,7 @@ def facts(whole: bool = False) -> dict[str, Any]:
         for link in study.links
     }
     return {
-        "links": list(study.links), "senders": list(study.senders), "cells": cells, "rule": study.rule,
+        "links": list(study.links), "senders": list(study.senders), "cells": cells, "meanings": dict(MEANINGS),
         "stacks": json.loads(result.attrs["stacks"]), "linux": result.attrs["linux"], "seeds": study.seeds,
         "measured": study.duration - study.warm_up,
     }  # fmt: skip
@@ -44,10 +45,10 @@ PAGE = Page(
     printed=(),
     facts=facts,
     notes=(
-        "Two flows share 10 Mbit/s with a round trip of 40 ms. Programs of others run unmodified, in virtual time, on "
-        "a Linux kernel's network; reno, cubic and bbr are the kernel's own senders. Start times are drawn within a "
-        "second. QUIC stacks other than aioquic announce ECN, the kernel's TCP here does not; FQ-CoDel marks packets "
-        "of flows that announce it, and drops others.",
-        "A pair of your own: tcpdynamics testbed (docs/testbed.md).",
+        "Two flows use one link of 10 Mbit/s, with a round trip of 40 ms. The programs run unmodified, in virtual "
+        "time, on a Linux kernel's network; reno, cubic and bbr are the kernel's own senders. Both start at random "
+        "within one second. All QUIC stacks but aioquic support ECN, the kernel's TCP here does not. FQ-CoDel marks "
+        "packets of flows that support ECN, and drops packets of others.",
+        "tcpdynamics testbed runs any other pair (docs/testbed.md).",
     ),
 )

@@ -9,8 +9,11 @@ import { Picture } from "./picture.js";
 
 const LABEL = 12;
 const FONT = "13px system-ui, sans-serif";
-/** Below this width of a picture, names stand above it instead of beside the ends of the curves. */
+/** Below this width of a picture, names stand above it instead of at the ends of the curves. */
 const NARROW = 440;
+/** Characters of a name at a curve's end; a longer name breaks after its comma. */
+const NAME = 22;
+const linesOf = (name) => (name.length > NAME ? name.split(/(?<=,) /) : [name]);
 
 /** Of an axis in decades: powers of ten where there are two, else the numbers between them. */
 const powers = (log, faint) => {
@@ -32,7 +35,8 @@ const strokeOf = (data, i) => {
 
 /**
  * show({x, xTitle, yTitle, series: [{name, y, kind, width, dash, pale}], marker, log, xLog, linked}). Words below
- * bars are `labels`; where they are rounded numbers, `exact` has them whole. A series may have `low` and `high`.
+ * bars are `labels`; where they are rounded numbers, `exact` has them whole. A series may have `low` and `high`. With
+ * `named` lines and points have their names at their ends at every width.
  */
 export class Curves extends Picture {
   constructor(spec, box) {
@@ -96,11 +100,12 @@ export class Curves extends Picture {
   }
 
   /**
-   * Whether names stand at the ends of the curves: there is room, and each is a curve that ends where others do
-   * not.
+   * Whether names stand at the ends of the curves: the page says so, or there is room and each is a curve that ends
+   * where others do not.
    */
   direct() {
-    return this.width >= NARROW && this.data.series.length > 1 && this.data.series.every((s) => !s.kind);
+    const { named, series } = this.data;
+    return named || (this.width >= NARROW && series.length > 1 && series.every((s) => !s.kind));
   }
 
   make(key, rows) {
@@ -110,7 +115,7 @@ export class Curves extends Picture {
     if (this.plot) this.plot.destroy();
     this.box.querySelector(".legend")?.remove();
     const inPlace = this.direct(),
-      words = Math.max(...data.series.map((s) => s.name.length));
+      words = Math.max(...data.series.flatMap((s) => linesOf(s.name).map((line) => line.length)));
     const series = data.series.map((s, i) => {
       const { colour, dash, width } = strokeOf(data, i);
       const one = {
@@ -131,7 +136,7 @@ export class Curves extends Picture {
         width: this.width || 520,
         height: this.height,
         legend: { show: false },
-        padding: [10, inPlace ? Math.min(180, 28 + 6.5 * words) : data.xLog ? 18 : 12, 0, 0],
+        padding: [10, inPlace ? Math.min(190, 32 + 6.5 * words) : data.xLog ? 18 : 12, 0, 0],
         scales: {
           x: { time: false, distr: data.xLog ? 3 : 1, range: range("xRange") },
           y: { distr: data.log ? 3 : 1, range: range("range") },
@@ -221,36 +226,46 @@ export class Curves extends Picture {
     const { ctx, bbox } = u,
       { x, series } = this.data,
       last = x.length - 1,
-      gap = 15 * ratio;
+      line = 15 * ratio;
     const ends = series
       .map((s, i) => {
         let k = last;
         while (k > 0 && !(Number.isFinite(s.y[k]) && u.valToPos(x[k], "x", true) <= bbox.left + bbox.width + 1)) k--;
         const y = u.valToPos(s.y[k], "y", true);
-        return { i, y: Math.max(bbox.top, Math.min(bbox.top + bbox.height, Number.isFinite(y) ? y : bbox.top)) };
+        const lines = linesOf(s.name);
+        return { i, lines, half: (lines.length * line) / 2, y: Number.isFinite(y) ? y : bbox.top };
       })
       .sort((a, b) => a.y - b.y);
-    for (let k = 1; k < ends.length; k++) ends[k].y = Math.max(ends[k].y, ends[k - 1].y + gap);
-    let floor = bbox.top + bbox.height;
-    for (let k = ends.length - 1; k >= 0; k--) {
-      ends[k].y = Math.min(ends[k].y, floor);
-      floor = ends[k].y - gap;
+    let ceiling = bbox.top - line / 2;
+    for (const end of ends) {
+      end.y = Math.max(end.y, ceiling + end.half);
+      ceiling = end.y + end.half;
+    }
+    let floor = bbox.top + bbox.height + line / 2;
+    for (const end of [...ends].reverse()) {
+      end.y = Math.min(end.y, floor - end.half);
+      floor = end.y - end.half;
     }
     ctx.font = `${LABEL * ratio}px system-ui, sans-serif`;
     Object.assign(ctx, { textBaseline: "middle", textAlign: "left" });
     const left = bbox.left + bbox.width + 6 * ratio;
-    for (const { i, y } of ends) {
+    for (const { i, lines, half, y } of ends) {
       const { colour, dash, width } = strokeOf(this.data, i);
-      ctx.strokeStyle = colour;
-      ctx.lineWidth = width * ratio;
+      Object.assign(ctx, { strokeStyle: colour, fillStyle: colour, lineWidth: width * ratio });
       ctx.setLineDash(dash.map((d) => d * ratio * 0.7));
       ctx.beginPath();
-      ctx.moveTo(left, y);
-      ctx.lineTo(left + 14 * ratio, y);
-      ctx.stroke();
+      if (series[i].kind) {
+        ctx.arc(left + 7 * ratio, y, ((series[i].size || 7) / 2) * ratio, 0, 2 * Math.PI);
+        ctx.fill();
+      } else {
+        ctx.moveTo(left, y);
+        ctx.lineTo(left + 14 * ratio, y);
+        ctx.stroke();
+      }
       ctx.setLineDash([]);
       ctx.fillStyle = style("--ink");
-      ctx.fillText(series[i].name, left + 18 * ratio, y, bbox.left + bbox.width + 160 * ratio - left);
+      const begin = left + 18 * ratio;
+      lines.forEach((words, k) => ctx.fillText(words, begin, y - half + (k + 0.5) * line, ctx.canvas.width - begin));
     }
   }
 

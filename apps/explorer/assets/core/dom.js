@@ -28,6 +28,19 @@ export const headed = (title, question, ...said) => [
   ...said,
 ];
 
+/** A menu of `details` closes when it is left, and by Escape. @param {HTMLDetailsElement} menu */
+export const closing = (menu) => {
+  menu.addEventListener("focusout", (event) => {
+    if (!menu.contains(/** @type {Node | null} */ (event.relatedTarget))) menu.open = false;
+  });
+  menu.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape") return;
+    menu.open = false;
+    menu.querySelector("summary")?.focus();
+  });
+  return menu;
+};
+
 const SVG = "http://www.w3.org/2000/svg";
 
 /**

@@ -1,7 +1,7 @@
 // @ts-check
 // A picture with its heading, what a reader may keep of it, the table behind it and the code.
 import { pageAddress, writtenOf } from "./address.js";
-import { drawn, element } from "./dom.js";
+import { closing, drawn, element } from "./dom.js";
 import { figureSvg } from "./figure.js";
 import { netcdf } from "./netcdf.js";
 import { csv, save, savePng } from "./save.js";
@@ -115,16 +115,7 @@ const saveMenu = (spec, f, figureOf, values, say, code) => {
       ),
     ),
   );
-  menu.addEventListener("focusout", (event) => {
-    if (!menu.contains(event.relatedTarget)) menu.open = false;
-  });
-  menu.addEventListener("keydown", (event) => {
-    if (event.key === "Escape") {
-      menu.open = false;
-      menu.querySelector("summary").focus();
-    }
-  });
-  return menu;
+  return closing(menu);
 };
 
 /**

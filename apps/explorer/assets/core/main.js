@@ -2,7 +2,7 @@
 // What pages, printed functions and the server call.
 import { article } from "./article.js";
 import { begin, bench } from "./bench.js";
-import { element } from "./dom.js";
+import { closing, element } from "./dom.js";
 import { live } from "./live.js";
 import { drawingOf } from "./pages.js";
 import { register, unpacked } from "./server.js";
@@ -28,5 +28,6 @@ const dash = async () => {
   }
 };
 addEventListener("load", () => setTimeout(dash, 500));
+document.querySelectorAll("header details").forEach(closing);
 
 window["explorer"] = { register, mount, live, packs: {} };

@@ -47,8 +47,8 @@ page("fairness", {
       even = shares.map((_, i) => i / n),
       most = apart.indexOf(Math.max(...apart));
     figures.lorenz.show({
-      xTitle: "share of the flows, poorest first",
-      yTitle: "share of the throughput",
+      xTitle: "fraction of the flows, poorest first",
+      yTitle: "fraction of the throughput",
       xRange: [0, 1],
       yRange: [0, 1],
       lines: [
@@ -84,7 +84,7 @@ page("fairness", {
         {
           name: "entropy",
           values: [0, entropy, 1],
-          means: "of the shares, over that of equal ones: 0 where one takes all",
+          means: "over that of equal throughputs: 0 where one flow gets all",
         },
       ],
     });

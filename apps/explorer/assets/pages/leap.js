@@ -18,33 +18,38 @@ const finished = (rho) => {
   return x;
 };
 
-/** Table 1 at a sender: published and recorded points, and the model without duplicates. */
-const table1 = (figure, rows, share, marker) => {
-  const x = between(2, 4, 81),
-    at = (row) => Math.round((row.density - 2) / 0.025);
-  const series = (name, of, intervals, size = 7) => {
-    const part = (k) => {
-      const y = new Array(x.length).fill(null);
-      rows.forEach((row) => {
-        const one = of(row);
-        y[at(row)] = one ? one[k] : null;
-      });
-      return y;
+/** Table 1 of two senders: published and recorded points, and the model without duplicates. */
+const table1 = (figure, senders, rowsOf, share, marker) => {
+  const x = between(2, 3.6, 65); // the last points lie near the end, where the names stand
+  const points = (sender, hue) => {
+    const rows = rowsOf(sender);
+    const series = (kind, of, look) => {
+      const part = (k) => {
+        const y = new Array(x.length).fill(null);
+        for (const row of rows) y[Math.round((row.density - 2) / 0.025)] = of(row)?.[k] ?? null;
+        return y;
+      };
+      const ends = kind === "published" ? {} : { low: part(1), high: part(2) };
+      return rows.some(of) ? [{ name: `${sender}, ${kind}`, kind: "points", y: part(0), ...ends, hue, ...look }] : [];
     };
-    return { name, kind: "points", y: part(0), ...(intervals ? { low: part(1), high: part(2) } : {}), size };
+    return [
+      ...series("published", (row) => [row.published], { size: 13, pale: true }),
+      ...series("packets", (row) => row.packets, {}),
+      ...series("ns-2", (row) => row.ns2, { hue: hue + 2 }),
+    ];
   };
   figure.show({
     x,
     xTitle: title("transfers that begin", "1/s"),
-    yTitle: "share that finishes",
+    yTitle: "fraction that finishes",
     range: [0, 1.02],
+    xRange: [2, 3.6],
     marker,
     linked: "density",
+    named: true,
     series: [
       { name: "model, no duplicates", y: Array.from(x, (d) => share(d, 0)) },
-      series("published", (row) => [row.published], false, 13),
-      series("packets", (row) => row.packets, true),
-      series("ns-2", (row) => row.ns2, true),
+      ...senders.flatMap((sender, i) => points(sender, i + 1)),
     ],
   });
 };
@@ -67,7 +72,7 @@ page("leap", {
     const losses = between(low, high, n),
       curves = Array.from(losses, (a) => at(values.data_loss, a));
     const curve = (name, factor = 1) => curves.map((row) => factor * row[rows.indexOf(name)]);
-    const wide = { x: losses, xTitle: "loss of acknowledgements", marker: values.ack_loss, linked: "loss" };
+    const wide = { x: losses, xTitle: "drop probability of ACKs", marker: values.ack_loss, linked: "loss" };
     for (const name of ["duplicates", "transmissions"]) {
       figures[name].show({
         ...wide,
@@ -82,11 +87,12 @@ page("leap", {
       ...wide,
       yTitle: "probability",
       range: [0, 1],
+      named: true,
       series: [
-        { name: "timeout, each acknowledged", y: curve("ack_share") },
-        { name: "nothing back, each acknowledged", y: curve("suspicion_right") },
-        { name: "timeout, every second", y: curve("ack_share delayed") },
-        { name: "nothing back, every second", y: curve("suspicion_right delayed") },
+        { name: "given a timeout, every packet ACKed", y: curve("ack_share") },
+        { name: "given no ACK at all, every packet ACKed", y: curve("suspicion_right") },
+        { name: "given a timeout, delayed ACKs", y: curve("ack_share delayed") },
+        { name: "given no ACK at all, delayed ACKs", y: curve("suspicion_right delayed") },
       ],
     });
     const now = at(values.data_loss, values.ack_loss),
@@ -97,7 +103,7 @@ page("leap", {
     figures.finished.show({
       x: densities,
       xTitle: title("transfers that begin", "1/s"),
-      yTitle: "share that finishes",
+      yTitle: "fraction that finishes",
       range: [0, 1.02],
       marker: values.density,
       linked: "density",
@@ -108,7 +114,8 @@ page("leap", {
     });
     const printed = (sender) => spec.facts.table[`${sender}/${values.nodes}`],
       [reno, own] = ["Reno", "LEAP"].map((sender) => printed(sender).at(-1));
-    table1(figures.table1, printed(values.variant), share, values.density);
+    const other = values.variant === "LEAP" ? "Reno" : "LEAP";
+    table1(figures.table1, [values.variant, other], printed, share, values.density);
     const both = (name) => [segments * of(`${name}_plain`), segments * of(`${name}_leap`)],
       two = repeats.slice(1);
     figures.facts.show({
@@ -124,7 +131,7 @@ page("leap", {
         {
           name: "right leaps",
           values: [NaN, of("leaps_right")],
-          means: "share of leaps before which the segment had arrived",
+          means: "fraction of leaps before which the segment had arrived",
         },
         {
           name: "critical density",
@@ -135,24 +142,26 @@ page("leap", {
         {
           name: "finished",
           values: two.map((d) => share(values.density, d)),
-          means: "share of transfers that finish at the chosen density",
+          means: "fraction of transfers that finish at the chosen density",
         },
       ],
     });
     const [plain, leap] = both("duplicates");
-    const says = `Of 100 segments ${brief(plain)} arrive twice without LEAP and ${brief(leap)} with it; ${percent(of("ack_share"))} of the timeouts are caused by lost acknowledgements alone.`;
-    const last = printed(values.variant).at(-1);
+    const says = `Of 100 segments ${brief(plain)} arrive twice without LEAP and ${brief(leap)} with it; in ${percent(of("ack_share"))} of the timeouts only ACKs were lost.`;
+    const said = (sender) => {
+      const last = printed(sender).at(-1);
+      const ns2 = last.ns2 ? `, ns-2 ${inEnds(last.ns2, " %")}` : "";
+      return `${sender} published ${percent(last.published)}, packets ${inEnds(last.packets, " %")}${ns2}`;
+    };
     const about = {
       causes:
-        `Lost acknowledgements alone cause ${percent(of("ack_share"))} of the timeouts; ` +
-        `where nothing came back, ${percent(of("suspicion_right"))}.`,
+        `The probability that only ACKs were lost is ${percent(of("ack_share"))} given a timeout, ` +
+        `and ${percent(of("suspicion_right"))} given no ACK at all.`,
       duplicates: `Of 100 segments ${brief(plain)} arrive twice without LEAP and ${brief(leap)} with it.`,
       finished:
         `At ${brief(values.density)} transfers a second ${percent(share(values.density, two[0]))} finish without LEAP ` +
         `and ${percent(share(values.density, two[1]))} with it.`,
-      table1:
-        `${values.variant} at 3.5 transfers a second, nodes ${values.nodes}: published ${percent(last.published)}, ` +
-        `packets ${inEnds(last.packets, " %")}${last.ns2 ? `, ns-2 ${inEnds(last.ns2, " %")}` : ""}.`,
+      table1: `At 3.5 transfers a second, nodes ${values.nodes}: ${said(values.variant)}; ${said(other)}.`,
     };
     return {
       says,

@@ -5,7 +5,7 @@ import { page } from "../core/pages.js";
 
 const SCHEMES = { reno: "Reno", immediate: "immediate", duplicated: "duplicated", duplicated_delayed: "delayed" };
 
-/** Table 4 at a printed loss: printed, by the model over two routes, and in packets over all readings. */
+/** Table 4 at a printed loss: printed, by the model over two routes, and in packets over all interpretations. */
 const showTable = (figure, told, next, row, of, routes) => {
   const names = Object.keys(SCHEMES),
     whole = names.map((name) => told.packets[name][next]);
@@ -82,7 +82,7 @@ page("mtcp", {
     const curve = (name) => curves.map((row) => row[rows.indexOf(name)]),
       schemes = ["immediate", "duplicated, delayed or not"];
     const by = (curves) => schemes.map((name, i) => ({ name, y: curves[i] }));
-    const wide = { x: losses, xTitle: "loss of acknowledgements", marker: values.ack_loss, linked: "loss" };
+    const wide = { x: losses, xTitle: "drop probability of ACKs", marker: values.ack_loss, linked: "loss" };
     figures.losses.show({
       ...wide,
       yTitle: "probability",
@@ -139,7 +139,7 @@ page("mtcp", {
     }
     figures.errors.show({
       ...round,
-      yTitle: "share of an error",
+      yTitle: "fraction of an error",
       log: true,
       range: [1e-6, 2],
       series: [
@@ -164,9 +164,9 @@ page("mtcp", {
           means: "times the throughput of Reno over one route",
         },
         {
-          name: "share kept",
+          name: "fraction kept",
           values: [of("immediate_factor"), of("duplicated_factor")],
-          means: "share of the throughput without lost acknowledgements",
+          means: "fraction of the throughput without lost acknowledgements",
         },
       ],
     });
@@ -199,17 +199,17 @@ page("mtcp", {
           values: [-values.asymmetry / 2],
           means: "by which times there end up off; times back by its opposite",
         },
-        { name: "unknown directions", values: [1], means: "of the estimates: there + c, back - c" },
-        { name: "known directions", values: [2 * routes - 1], means: "all others" },
+        { name: "directions not measured", values: [1], means: "of the estimates: there + c, back - c" },
+        { name: "directions measured", values: [2 * routes - 1], means: "all others" },
       ],
     });
     const says =
       `An acknowledgement that is sent over all ${routes} routes is lost with probability ${percent(values.ack_loss ** routes)} instead of ${percent(values.ack_loss)}; ` +
-      `the throughput rises from ${brief(told.packet * sent[0])} to ${brief(told.packet * sent[1])} Mbit/s. The clocks' offset cannot be known: ${brief(Math.abs(values.asymmetry) / 2)} s of error stay for ever.`;
+      `the throughput rises from ${brief(told.packet * sent[0])} to ${brief(told.packet * sent[1])} Mbit/s. The clocks' offset cannot be measured: ${brief(Math.abs(values.asymmetry) / 2)} s of error never go away.`;
     return {
       says,
       about: {
-        throughput: `At a loss of ${percent(values.ack_loss)} of the acknowledgements the model has ${brief(told.packet * sent[0])} Mbit/s with immediate and ${brief(told.packet * sent[1])} with duplicated ones, and Reno over one route ${brief(told.packet * of("reno"))}.`,
+        throughput: `At a drop probability of ${percent(values.ack_loss)} for ACKs the model has ${brief(told.packet * sent[0])} Mbit/s with immediate and ${brief(told.packet * sent[1])} with duplicated ones, and Reno over one route ${brief(told.packet * of("reno"))}.`,
         losses: `A duplicated acknowledgement is lost with probability ${percent(values.ack_loss ** routes)}, an immediate one with ${percent(values.ack_loss)}.`,
         table4: `At the printed loss of ${percent(told.losses[next])}: the thin lines of the packets reach over all settings that the paper leaves open.`,
         clocks: `Estimated times there and back are off by ${brief(Math.abs(values.asymmetry) / 2)} s. All four round trips are right. "1 and 2" goes there over route 1 and comes back over route 2.`,

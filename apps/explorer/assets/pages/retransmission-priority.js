@@ -23,7 +23,7 @@ page("retransmission-priority", {
       { href: "packets?scenario=retransmission_priority" },
       "Packets: 50 flows on a link that sends retransmissions first",
     );
-    return spec.netcdf ? [element("p", { class: "note" }, link)] : [];
+    return spec.netcdf ? [element("p", { class: "reading" }, link)] : [];
   },
 
   draws: "twice", // on a coarser grid while a slider moves

@@ -1,10 +1,10 @@
 // @ts-check
-// Shares of a link by pairs of stacks, as recorded: a table for each link, and all numbers of the cell that is chosen.
+// Fractions of a link that pairs of stacks get, as recorded: a table for each link, and all numbers of a chosen cell.
 import { complaint, element, headed } from "../core/dom.js";
 import { page } from "../core/pages.js";
 
 const percent = (x, digits = 0) => `${(100 * x).toFixed(digits)} %`;
-/** Blue for more than half, orange for less, as strong as the share is uneven. */
+/** Blue for more than half, orange for less, as strong as the division is uneven. */
 const tint = (share) =>
   `rgba(${share > 0.5 ? "31, 119, 180" : "255, 127, 14"}, ${(0.58 * Math.abs(share - 0.5) * 2).toFixed(3)})`;
 
@@ -44,7 +44,7 @@ const mount = (root, spec) => {
         {
           type: "button",
           "aria-pressed": String(here),
-          "aria-label": `${a} beside ${b}: ${percent(one.share)}`,
+          "aria-label": `${a} against ${b}: ${percent(one.share)}`,
           onclick: () => choose(a, b),
         },
         (100 * one.share).toFixed(0),
@@ -58,7 +58,11 @@ const mount = (root, spec) => {
         ...facts.senders.map((b) => element("td", { style: `background: ${tint(cell(a, b).share)}` }, button(a, b))),
       );
     table.replaceChildren(
-      element("caption", {}, `Share [%] of the row's sender beside the column's; ${state.link}`),
+      element(
+        "caption",
+        {},
+        `Fraction [%] of both flows' goodput that the row's sender gets against the column's; ${state.link}`,
+      ),
       element(
         "thead",
         {},
@@ -69,8 +73,15 @@ const mount = (root, spec) => {
     const one = cell(state.sender, state.beside),
       [median, high, highest] = one.delay;
     const lines = {
-      [`share of ${state.sender} beside ${state.beside}`]: `${percent(one.share, 1)}, 95 % interval ${percent(one.share_low, 1)} to ${percent(one.share_high, 1)}`,
-      "equal share": one.verdict,
+      [`fraction that ${state.sender} gets against ${state.beside}`]: `${percent(one.share, 1)}, 95 % interval ${percent(one.share_low, 1)} to ${percent(one.share_high, 1)}`,
+      "verdict on equal fractions": `The verdict is "${one.verdict}": ${facts.meanings[one.verdict]}.`,
+      ...(state.sender === state.beside
+        ? {
+            "two flows of the same kind":
+              "The fraction is that of the flow that the scenario lists first. Both start at random, so it can " +
+              "differ from 50 % only by chance. Of 95 % intervals, one in 20 misses 50 % by chance.",
+          }
+        : {}),
       "use of the link by both": percent(one.use, 1),
       [`loss of ${state.sender}'s packets`]: percent(one.loss, 2),
       "queueing delay: median, 95 %, 99 %": `${median}, ${high}, ${highest} ms`,
@@ -109,7 +120,14 @@ const mount = (root, spec) => {
     element(
       "p",
       { class: "note" },
-      `${facts.seeds} runs of ${facts.measured} measured seconds each, ${facts.linux}. Verdict on an equal share: ${facts.rule}.`,
+      `${facts.seeds} runs of ${facts.measured} measured seconds each, ${facts.linux}. Verdicts on equal fractions:`,
+    ),
+    element(
+      "ul",
+      { class: "note" },
+      ...Object.entries(facts.meanings).map(([verdict, means]) =>
+        element("li", {}, element("strong", {}, verdict), `: ${means}.`),
+      ),
     ),
     element(
       "ul",
