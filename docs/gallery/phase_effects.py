@@ -1,0 +1,21 @@
+"""Phase effects: why does one flow win, and what removes it?"""
+
+import tomllib
+
+import plotly.graph_objects as go
+
+from tcpdynamics import models
+from tcpdynamics.validation.packet import parse_scenario, ready_scenarios, simulate
+
+scenario = tomllib.loads(ready_scenarios()["eleven_flows"].read_text())
+figure, jain = go.Figure(), {}
+for name, jitter in {"no random delay": 0, "up to 8 ms of random delay": "8ms"}.items():
+    for flows in scenario["flows"]:
+        flows["jitter"] = jitter
+    run = simulate(parse_scenario(scenario))
+    jain[name] = round(float(models.jain(run.goodput.values)), 2)
+    figure.add_bar(x=run.base_rtt.values * 1e3, y=run.goodput_rate.values / 1e6, name=name)
+print("Jain's index:", jain)
+assert jain["no random delay"] < 0.9 < jain["up to 8 ms of random delay"]
+
+figure.update_xaxes(title="round-trip time [ms]").update_yaxes(title="goodput [Mbit/s]")
