@@ -23,6 +23,19 @@ WHAT = "Models of TCP congestion control from five papers, moved by sliders and 
 _CARD = """<meta property="og:image" content="{}">
 <meta name="twitter:card" content="summary_large_image">
 """
+#: A sentence where a file of the document does not come; scripts that are added later have their own.
+_LACKING = """addEventListener("error", ({ target }) => {
+  const address = target.src || target.href, there = document.querySelector(".lacking b");
+  if (!address || document.readyState !== "loading") return;
+  const name = address.split("/").pop();
+  if (there) return there.append(`, ${name}`);
+  const said = document.createElement("p");
+  said.className = "complaint lacking";
+  said.setAttribute("role", "alert");
+  said.innerHTML = 'A file of this page did not come: <b></b>. <a href="">Load again</a>';
+  said.querySelector("b").textContent = name;
+  document.body.prepend(said);
+}, true);"""
 _DOCUMENT = """<!doctype html>
 <html lang="en">
 <head>
@@ -37,6 +50,7 @@ _DOCUMENT = """<!doctype html>
 </head>
 <body>
 <a class="skip" href="#page">Skip to the page</a>
+<script>{lacking}</script>
 <header><nav><a class="brand" href="{home}"><strong>{brand}</strong></a>{links}</nav></header>
 <main id="page" tabindex="-1"></main>
 {end}{scripts}
@@ -117,7 +131,7 @@ def document(
     return _DOCUMENT.format(
         title=escape(title), about=escape(page.question if page else WHAT), brand=TITLE, style=places.style,
         card=_card(places, page),
-        home=places.home, links=_links(places, listed, page), end=end, call=call,
+        home=places.home, links=_links(places, listed, page), end=end, call=call, lacking=_LACKING,
         scripts="\n".join(f'<script src="{source}"></script>' for source in sources),
     )  # fmt: skip
 

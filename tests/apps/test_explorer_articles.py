@@ -208,6 +208,10 @@ def test_back_returns_to_the_step_before(tab: Page, server: str, slug: str) -> N
     assert tab.url.endswith("#step=4")
     tab.evaluate("() => { location.hash = '#step=99'; }")
     tab.get_by_text(f"This article has no step 99; it has steps 1 to {last}.").wait_for()
+    tab.evaluate("() => { location.hash = '#step=-1'; }")
+    tab.get_by_text(f"This article has no step -1; it has steps 1 to {last}.").wait_for()
+    tab.evaluate("() => { location.hash = ''; }")  # as by "back" to the address without a step
+    tab.wait_for_function(shown, arg=1)
     door = tab.locator(".step").nth(last - 1).locator("a.door")
     assert door.get_attribute("href") == f"/{WHOLE[slug].page}"
 

@@ -66,6 +66,20 @@ def test_a_function_that_does_not_come_is_told_and_asked_for_again(
     page.wait_for_function("() => !document.querySelector('main.old')")
 
 
+@pytest.mark.parametrize("slug", ["", *pages()])
+def test_a_script_that_does_not_come_is_told_and_can_be_loaded_again(browser: Browser, server: str, slug: str) -> None:
+    page = browser.new_page()
+    for script in (r"/core\.js", r"/site/.*/(?!core)[\w-]+\.js"):
+        page.route(re.compile(script), hang_up)
+        page.goto(f"{server}/{slug}")
+        page.get_by_role("alert").get_by_text("A file of this page did not come").wait_for(timeout=2000)
+        page.unroute_all()
+        page.get_by_role("link", name="Load again").click()
+        page.wait_for_function("() => document.querySelector('main h1')")
+        assert page.get_by_role("alert").count() == 0
+    page.close()
+
+
 def test_a_server_that_is_slow_is_told(alone: tuple[Page, list[str]], server: str) -> None:
     page, _ = alone
     opened(page, f"{server}/sub-packet")

@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 import numpy as np
 import pytest
 import sympy
-from explorer_tabs import legible, opened, table_of
+from explorer_tabs import legible, numbers, opened, table_of
 from playwright.sync_api import Page
 
 from tcpdynamics.apps.explorer import numbers_own_model
@@ -249,6 +249,23 @@ def test_texts_that_would_grow_are_refused(tmp_path: Path) -> None:
     assert run(program_of(scripted(answer["code"]).rhs), {"x": 2.0, "a": 3.0}) == [3 * 2 + 397 * 2]
 
 
+#: Susceptible and infected, with births and deaths.
+EPIDEMIC = """S' = m - b*S*I(t-T) - m*S
+I' = b*S*I(t-T) - g*I - m*I
+b = 2 in 0.1..5
+g = 0.5 in 0.1..2
+m = 0.1 in 0.01..1
+T = 1 in 0..5
+"""
+#: Without births and deaths: each number of susceptible is an equilibrium.
+OUTBREAK = """S' = -b*S*I(t-T)
+I' = b*S*I(t-T) - g*I
+b = 2 in 0.1..5
+g = 0.5 in 0.1..2
+T = 1 in 0..5
+"""
+
+
 def drawn(tab: Page) -> None:
     tab.wait_for_function("() => document.querySelector('.picture svg') && !document.querySelector('[data-computing]')")
 
@@ -285,6 +302,7 @@ def test_sliders_write_into_the_text(tab: Page, files: Path) -> None:
     assert "r = 3 in 0.1..3" in tab.locator("#control-model").input_value()
     assert slider.get_attribute("aria-valuetext") == "3"
     assert "is unstable" in tab.locator(".reading").inner_text()
+    drawn(tab)  # while it is computed, it is drawn anew
     chart = tab.locator("[data-figure=chart] svg[role=img]")
     box = chart.bounding_box()
     assert box is not None
@@ -336,11 +354,25 @@ def test_what_has_no_verdict_is_said(tab: Page, server: str) -> None:
         ("x' = k*x^2\nk = 1 in 0..2", "The motion is shown until"),
         ("x' = k/(x-1)\nk = 1 in 0..2", "a division by zero or an overflow"),
         ("x' = -x(t-k)\nk = 0 in -1..1\n", "The equilibrium x = 0 is stable"),
+        ("x' = k - x^0.5\nk = -1 in -2..2\nx(0) = 1", "No equilibrium was found"),
+        (OUTBREAK, "one of a line of equilibria"),
     ):
         opened(tab, f"{server}/own-model?{urlencode({'model': said})}")
         assert words in tab.locator(".reading").inner_text(), said
     tab.locator("#control-model").fill("x' = -x(t-k)\nk = -1 in -1..1\n")
     assert "A delay is below 0" in tab.locator(".reading").inner_text()
+
+
+def test_a_text_that_is_typed_gives_the_chart_of_its_address(tab: Page, server: str) -> None:
+    """Typed after another model of the same states, whose equilibrium is not the one at the sliders."""
+    charts = []
+    for texts in ((EPIDEMIC,), (OUTBREAK, EPIDEMIC)):
+        opened(tab, f"{server}/own-model?{urlencode({'model': texts[0]})}")
+        for text in texts[1:]:
+            tab.locator("#control-model").fill(text)
+        drawn(tab)
+        charts.append([row for row in numbers(tab) if row[0] == "boundary of stability"])
+    assert charts[0] == charts[1] and len(charts[0]) > 20
 
 
 def test_a_link_with_a_text_that_cannot_be_read_shows_a_fresh_page(tab: Page, server: str) -> None:

@@ -336,7 +336,7 @@ export const article = (root, spec) => {
     sections[current].scrollIntoView();
   };
   /** The step that an address names, or the one that is nearest to a third of what is free. */
-  const named = () => Number((/step=(\d+)/.exec(location.hash) || [])[1]) - 1;
+  const named = () => (/\bstep=([^&]*)/.exec(location.hash || location.search) || [])[1];
   const place = () => {
     if (led) return;
     const last = scrollY > 0 && scrollY + innerHeight >= document.documentElement.scrollHeight - 2;
@@ -354,10 +354,17 @@ export const article = (root, spec) => {
     for (const [name] of wordsOf(written)) if (name in controls) controls[name].put((values[name] = read[name]));
     if (k === current) scene.draw();
   };
-  const jump = () => {
-    const k = named();
+  /** @param {Event} [moved] the address has changed; one without a step is the article's beginning */
+  const jump = (moved) => {
+    const word = named(),
+      k = /^\d{1,9}$/.test(word || "") ? Number(word) - 1 : -1;
     if (!(k >= 0 && k < steps.length)) {
-      if (!Number.isNaN(k)) said.textContent = `This article has no step ${k + 1}; it has steps 1 to ${steps.length}.`;
+      if (word !== undefined)
+        said.textContent = `This article has no step ${word.slice(0, 20)}; it has steps 1 to ${steps.length}.`;
+      if (moved && word === undefined) {
+        led = false;
+        scrollTo(0, 0);
+      }
       place();
       return;
     }

@@ -80,6 +80,7 @@ export const bench = (root, spec) => {
   const signal = begin(),
     drawing = drawingOf(spec.script);
   const [values, complaints] = readAddress(spec, written(spec));
+  if (asked.has("figure") && !only) complaints.push(`this page has no picture ${asked.get("figure").slice(0, 40)}`);
   const said = complaint(complaints.join(". "));
   const say = (words) => {
     said.textContent = words;

@@ -10,7 +10,10 @@ import { get, plotly } from "./server.js";
 const SIZE = { width: 900, height: 560, dark: false };
 
 /** The picture as SVG that stands alone. */
-export const svgOf = (figure, size = SIZE) => (figure.image ? figure.image() : figureSvg(figure.kept(), size));
+export const svgOf = (figure, size = SIZE) => {
+  figure.update(); // one that is out of sight may be old
+  return figure.image ? figure.image() : figureSvg(figure.kept(), size);
+};
 
 /** SVG text with a line below that says where it is from. @param {string} text @param {string} words */
 const credited = (text, words) => {
@@ -77,7 +80,7 @@ const saveMenu = (spec, f, figureOf, values, say, code) => {
     "Copy a link": () => copied(linkOf(spec, values), say),
     "Copy to embed": () =>
       copied(
-        `<iframe src="${linkOf(spec, values, `figure=${f.name}&embed=1`)}" width="640" height="520" title="${f.title}"></iframe>`,
+        `<iframe src="${linkOf(spec, values, `figure=${f.name}&embed=1`)}" width="640" height="560" title="${f.title}"></iframe>`,
         say,
       ),
   };

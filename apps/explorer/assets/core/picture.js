@@ -58,7 +58,7 @@ export class Picture {
   }
 
   fill() {
-    tabled(this.table, this.rows());
+    if (this.data) tabled(this.table, this.rows());
   }
 
   /** The table of its numbers: a head, then a row each. @returns {any[][]} */

@@ -300,8 +300,13 @@ export const ready = (model) => {
       for (let i = 0; i < n; i++) for (const f of SOME) from.push(base.map((one, j) => (i === j ? f * one : one)));
     if (n === 1) from.push(...between(parameters, Math.abs(base[0])));
     const found = /** @type {{ rest: number[], abscissa: number, aside: boolean }[]} */ ([]);
+    load(parameters);
+    const residual = (state) => Math.max(...Array.from(resting(state).values, Math.abs)),
+      usual = Math.max(...from.map(residual).filter(Number.isFinite)); // how fast it moves elsewhere
     for (const one of from) {
       const rest = newton(parameters, one, base);
+      // a derivative without bound stops Newton's method where nothing rests
+      if (rest && !(residual(rest) <= 1e-6 * usual)) continue;
       const near = (other) =>
         rest.every((r, i) => Math.abs(r - other.rest[i]) <= 1e-6 * (Math.abs(r) + Math.abs(base[i])));
       if (!rest || found.some(near)) continue;
@@ -311,7 +316,18 @@ export const ready = (model) => {
     const order = (one) => (Number.isNaN(one.abscissa) ? Infinity : one.abscissa);
     return found.sort((a, b) => Number(a.aside) - Number(b.aside) || order(a) - order(b));
   };
-  return { model, fixed, rate, newton, linear, leading, abscissa, search };
+  /** Whether nothing moves between two equilibria either: then a line of them goes through both. */
+  const inLine = (parameters, one, other) => {
+    load(parameters);
+    return [0.31, 0.77].every((share) => {
+      const state = one.map((x, i) => x + share * (other[i] - x)),
+        { values, rows } = resting(state),
+        sizes = [...state, ...model.pasts.map((past) => state[past.state])].map(Math.abs);
+      const most = (row) => sizes.reduce((sum, size, j) => sum + Math.abs(row[j]) * size, 0);
+      return values.every((v, i) => Math.abs(v) <= 1e-12 * most(rows[i]));
+    });
+  };
+  return { model, fixed, rate, newton, linear, leading, abscissa, search, inLine };
 };
 
 /** Cells of the chart in each direction, and how far apart the places of its passes are. */

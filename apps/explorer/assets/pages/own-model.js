@@ -30,7 +30,7 @@ KINDS.chart = Chart;
 const states = new WeakMap();
 const stateOf = (figures) => {
   if (!states.has(figures))
-    states.set(figures, { sliders: "", text: "", key: "", shape: "", chart: null, work: null, next: null });
+    states.set(figures, { sliders: "", text: "", form: "", key: "", shape: "", chart: null, work: null, next: null });
   return states.get(figures);
 };
 
@@ -127,10 +127,12 @@ const verdictOf = (leading) => {
 };
 
 /** What is seen, in a sentence. */
-const sentence = (model, rest, leading, smooth) => {
+const sentence = (model, rest, leading, smooth, line) => {
   if (model.driven) return "The equations depend on t: there is no equilibrium, and only the motion is shown.";
   if (!rest) return "No equilibrium was found around the start; only the motion is shown.";
   const place = `The equilibrium ${pointOf(model, rest)}`;
+  if (line)
+    return `${place} is one of a line of equilibria: a disturbance along the line stays. A chart needs an equilibrium that stands alone.`;
   if (!leading && smooth) return `${place} was found, but not the roots there.`;
   if (!leading) return `${place} lies where abs, min or max switches: no linear equation holds around it.`;
   const swings = leading.im ? ` and swings with a period of ${brief(period(leading))}` : "",
@@ -253,8 +255,10 @@ const work = (state, figure) => {
         return;
       }
       const { value, done } = state.work.steps.next();
-      if (done) state.work = null;
-      else if (value) {
+      if (done) {
+        state.work = null;
+        if (!state.next) state.check();
+      } else if (value) {
         state.work.seen = true;
         if (state.work.shape !== state.shape) continue;
         state.chart = Object.assign(value, { key: state.work.key });
@@ -358,12 +362,13 @@ page("own-model", {
       if (!(error instanceof Wrong)) throw error;
       if (wrong) wrong.textContent = error.message;
       const said = `The text cannot be read: ${error.message}.`;
-      if (state.text) return { says: `${said} The pictures are those of the last text that could be read.` };
+      if (state.read) return { says: `${said} The pictures are those of the last text that could be read.` };
       text = spec.controls[0].start;
       model = parsed(text);
       draw(state, text, model, figures, set, moving);
       return { says: `${said} The pictures are those of a fresh page.` };
     }
+    state.read = true;
     return draw(state, text, model, figures, set, moving);
   },
 });
@@ -384,12 +389,14 @@ const draw = (state, text, model, figures, set, moving) => {
     return { says: "A delay is below 0 or no finite number at these values; the pictures are old." };
   if (!fixed.start.every(Number.isFinite))
     return { says: "A start is no finite number at these values; the pictures are old." };
-  const names = model.states.map(({ name }) => name).join(),
-    next = moving && state.rest && state.names === names ? own.newton(parameters, state.rest, ones(fixed.start)) : null;
-  const rest = next || (own.search(parameters)[0] || { rest: null }).rest,
+  const form = withValues(text, Object.fromEntries(model.parameters.map(({ name, low }) => [name, low]))), // the equations
+    next = moving && state.rest && state.form === form ? own.newton(parameters, state.rest, ones(fixed.start)) : null,
+    found = next ? [] : own.search(parameters),
+    rest = next || (found[0] || { rest: null }).rest,
     all = (rest && own.leading(parameters, rest, fixed.lags, ROOTS)) || [],
     leading = all[0] || null;
-  Object.assign(state, { rest, names });
+  if (!next) state.line = found.some((one) => one !== found[0] && own.inLine(parameters, rest, one.rest));
+  Object.assign(state, { rest, form });
   const course = motion(own, parameters, fixed, moving);
   figures.motion.show({
     x: course.times,
@@ -414,7 +421,8 @@ const draw = (state, text, model, figures, set, moving) => {
     box.toggleAttribute("data-computing", Boolean(rest) && !exact);
     facts(exact ? nearestEdge(own, state.chart, parameters, rest) : null, Boolean(rest) && !exact);
   };
-  const said = sentence(model, rest, leading, !rest || own.linear(parameters, rest, fixed.lags)) + ended(course);
+  const smooth = !rest || own.linear(parameters, rest, fixed.lags),
+    said = sentence(model, rest, leading, smooth, state.line) + ended(course);
   if (!box) {
     facts(null);
     return { says: said, numbers: {} };
@@ -427,11 +435,15 @@ const draw = (state, text, model, figures, set, moving) => {
   }
   const lows = Object.fromEntries(model.axes.map((i) => [model.parameters[i].name, model.parameters[i].low])),
     key = withValues(text, lows);
-  const fresh = state.chart && state.chart.exact && state.chart.key === key;
-  if (key !== state.key || (fresh && !sameRest(own, state.chart, parameters, rest))) {
-    state.key = key;
-    state.next = { steps: charted(own, parameters, rest), key, shape };
-  }
+  const anew = () => Object.assign(state, { key, next: { steps: charted(own, parameters, rest), key, shape } });
+  /** A chart is of other equilibria than that at the sliders: once a draw, it is made anew. */
+  state.check = () => {
+    const { chart } = state;
+    if (chart && chart.exact && chart.key === key && !sameRest(own, chart, parameters, rest)) anew();
+    state.check = () => {};
+  };
+  if (key !== state.key) anew();
+  else if (!state.work && !state.next) state.check();
   state.show();
   work(state, figures.chart);
   const numbers = Object.fromEntries(model.states.map(({ name }, i) => [name, rest[i]]));
