@@ -95,8 +95,7 @@ const guessing = (guess, number, reveal) => {
     text.textContent = word(Number(slider.value));
     slider.setAttribute("aria-valuetext", text.textContent);
   };
-  let guessed = false;
-  slider.addEventListener("input", () => ((guessed = true), put()));
+  slider.addEventListener("input", put);
   put();
   const button = element(
     "button",
@@ -105,9 +104,7 @@ const guessing = (guess, number, reveal) => {
       onclick: () => {
         const off = Math.abs(Number(slider.value) - number()),
           away = unit === "%" ? `${(100 * off).toFixed(0)} points` : word(off);
-        if (!guessed) said.textContent = `It is ${word(number())}.`;
-        else
-          said.textContent = `You guessed ${word(Number(slider.value))}; it is ${word(number())}: ${off < 0.05 * (high - low) ? "close" : `${away} off`}.`;
+        said.textContent = `You guessed ${word(Number(slider.value))}; it is ${word(number())}: ${off < 0.05 * (high - low) ? "close" : `${away} off`}.`;
         slider.disabled = button.disabled = true;
         reveal();
       },

@@ -366,8 +366,15 @@ const beside = (figures, chosen, apart, here, { at, valid, W, loss }) => {
     range: [0, 1],
     xRange: [-0.6, W + 0.6],
   });
-  const ofFull = law("full");
+  const ofFull = law("full"),
+    all = chosen.flatMap((one) => one.rows),
+    /** How many points lie below a chain's curve. */
+    below = (kind) => all.filter((one) => valid(kind, one.loss[0]) && one.sent[0][0] < at(kind, one.loss[0])[0]).length;
   return {
+    measured_name: name,
+    measured_points: all.length,
+    below_full: below("full"),
+    below_exact: below("exact"),
     measured_flows: row.flows,
     packets_loss: row.loss,
     packets_silent: row.sent[0],
