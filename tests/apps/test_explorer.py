@@ -215,6 +215,24 @@ def test_commands_in_the_page_are_the_librarys(tab: Page, server: str, words: di
         np.testing.assert_allclose(shown, quantity.values, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("slug", MOVED)
+def test_the_menu_opens_in_sight_and_keeps_the_focus(tab: Page, files: Path, slug: str) -> None:
+    tab.set_viewport_size({"width": 1280, "height": 720})
+    opened(tab, (files / f"{slug}.html").as_uri())
+    for head in tab.locator(".figure .menu > summary").all():
+        head.evaluate("(node) => node.scrollIntoView({ block: 'end' })")
+        head.click()
+        words = head.locator("xpath=../ul")
+        words.wait_for()
+        tab.wait_for_function(
+            "(ul) => ul.getBoundingClientRect().bottom <= innerHeight + 0.5", arg=words.element_handle()
+        )
+        assert head.evaluate("(node) => node.getClientRects()[0].height") < 30  # one line
+        with tab.expect_download():
+            words.get_by_role("button", name="CSV").click()
+        assert head.evaluate("(node) => node === document.activeElement")
+
+
 @pytest.mark.parametrize("slug", [p for p in PAGES if any(isinstance(c, Choice) for c in pages()[p].controls)])
 def test_a_choice_stands_in_the_address_by_its_word(tab: Page, server: str, slug: str) -> None:
     choice = next(c for c in pages()[slug].controls if isinstance(c, Choice))

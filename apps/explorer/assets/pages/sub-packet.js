@@ -94,7 +94,7 @@ const showRun = (values) => {
   ids.run.textContent = run ? "Run it again" : "Run the packet simulator here";
   ids.about.textContent =
     values.source === "slider"
-      ? "Twenty simulated flows, each with the slider's loss, losses independent, a constant round trip, and timeouts of the base timeout: what the chains assume, with real senders."
+      ? "Twenty simulated flows, each with the slider's loss. As in the chains, losses are independent, the round trip is constant, and timeouts begin at the base timeout. The senders are those of the packet simulator."
       : "The users on a drop-tail link with this rate and buffer, round-trip times spread by 5 % to either side.";
   if (!run) {
     ids.measured.replaceChildren();
