@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 import numpy as np
 import pytest
-from explorer_tabs import get, keep, legible, move, numbers, opened
+from explorer_tabs import TITLES, get, keep, legible, move, numbers, opened
 from playwright.sync_api import Page
 
 from tcpdynamics.apps.explorer.fluid_boundary import FIELDS, MODELS
@@ -213,6 +213,18 @@ def test_commands_in_the_page_are_the_librarys(tab: Page, server: str, words: di
     for picture, quantity in ((1, motion.Upsilon), (2, motion.Q)):
         shown = [float(row[1]) for row in numbers(tab, picture)[1:]]
         np.testing.assert_allclose(shown, quantity.values, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("size", [(1280, 720), (390, 844)])
+@pytest.mark.parametrize("slug", PAGES)
+def test_no_title_is_longer_than_its_axis(tab: Page, files: Path, slug: str, size: tuple[int, int]) -> None:
+    tab.set_viewport_size({"width": size[0], "height": size[1]})
+    tab.add_init_script(TITLES)
+    opened(tab, (files / f"{slug}.html").as_uri())
+    assert tab.evaluate("long") == []
+    for title in tab.locator(".picture svg text[transform*='rotate(-90)']").all():
+        whole, own = title.locator("xpath=ancestor::*[local-name()='svg']").bounding_box(), title.bounding_box()
+        assert whole and (not own or whole["y"] <= own["y"] <= own["y"] + own["height"] <= whole["y"] + whole["height"])
 
 
 @pytest.mark.parametrize("slug", MOVED)
