@@ -80,6 +80,20 @@ LOW = """() => [...document.querySelectorAll("a, summary, button, select, input:
   })
   .filter((one) => one.getBoundingClientRect().height < 23.5).map((one) => one.outerHTML.slice(0, 150))"""
 
+#: Titles of axes that were longer than their axis when they were drawn, in `long`; to be run before a page's scripts.
+TITLES = """(() => {
+  const pen = CanvasRenderingContext2D.prototype, { fillText } = pen;
+  window.long = [];
+  if (window.measured) return; // a tab has it once for each test
+  window.measured = true;
+  pen.fillText = function (text, ...place) {
+    const over = this.canvas.parentElement?.querySelector(".u-over"), wide = this.measureText(text).width;
+    const room = this.getTransform().b ? over?.clientHeight : over?.clientWidth;
+    if (this.textAlign === "center" && wide > room * devicePixelRatio) window.long.push([text, wide, room]);
+    fillText.call(this, text, ...place);
+  };
+})()"""
+
 
 def legible(page: Page, width: int, scheme: Any, fill: Callable[[], None]) -> None:
     """What `fill` opens is as wide as the window, its targets are high enough, and axe finds nothing serious in it.

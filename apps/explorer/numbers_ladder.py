@@ -15,7 +15,7 @@ from tcpdynamics.models import SubPacketExact, SubPacketFull
 from tcpdynamics.solvers import stationary
 from tcpdynamics.validation.sender_chain import Sender
 
-RUNGS = ("1 paper", "2 capped", "3 exact", "4 sender", "5 packets", "6 Linux")
+RUNGS = ("1 paper", "2 exact", "3 exact, Karn", "4 sender", "5 packets", "6 Linux")
 #: The four chains; what is measured comes after.
 CHAINS, PACKETS, ON_LINUX = RUNGS[:4], RUNGS[4], RUNGS[5]
 

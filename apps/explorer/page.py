@@ -288,7 +288,8 @@ class Figure:
     code : callable, optional
         Values -> the lines of Python that give the numbers of its CSV, as a `table` with the same columns.
     command : callable, optional
-        Values -> the command line that gives the same numbers, or a sentence that begins with "no command".
+        Values -> the command line that gives the same numbers, or a sentence that begins with "no command"; several
+        in lines of comments.
     scripted : bool
         Whether the page's script writes the lines of `code` itself, from disk too.
     """

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 import numpy as np
 import pytest
-from explorer_tabs import get, keep, legible, move, numbers, opened
+from explorer_tabs import TITLES, get, keep, legible, move, numbers, opened
 from playwright.sync_api import Page
 
 from tcpdynamics.apps.explorer.fluid_boundary import FIELDS, MODELS
@@ -214,11 +215,43 @@ def test_commands_in_the_page_are_the_librarys(tab: Page, server: str, words: di
         np.testing.assert_allclose(shown, quantity.values, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("size", [(1280, 720), (390, 844)])
+@pytest.mark.parametrize("slug", PAGES)
+def test_no_title_is_longer_than_its_axis(tab: Page, files: Path, slug: str, size: tuple[int, int]) -> None:
+    tab.set_viewport_size({"width": size[0], "height": size[1]})
+    tab.add_init_script(TITLES)
+    opened(tab, (files / f"{slug}.html").as_uri())
+    assert tab.evaluate("long") == []
+    for title in tab.locator(".picture svg text[transform*='rotate(-90)']").all():
+        whole, own = title.locator("xpath=ancestor::*[local-name()='svg']").bounding_box(), title.bounding_box()
+        assert whole and (not own or whole["y"] <= own["y"] <= own["y"] + own["height"] <= whole["y"] + whole["height"])
+
+
+@pytest.mark.parametrize("slug", MOVED)
+def test_the_menu_opens_in_sight_and_keeps_the_focus(tab: Page, files: Path, slug: str) -> None:
+    tab.set_viewport_size({"width": 1280, "height": 720})
+    opened(tab, (files / f"{slug}.html").as_uri())
+    for head in tab.locator(".figure .menu > summary").all():
+        head.evaluate("(node) => node.scrollIntoView({ block: 'end' })")
+        head.click()
+        words = head.locator("xpath=../ul")
+        words.wait_for()
+        tab.wait_for_function(
+            "(ul) => ul.getBoundingClientRect().bottom <= innerHeight + 0.5", arg=words.element_handle()
+        )
+        assert head.evaluate("(node) => node.getClientRects()[0].height") < 30  # one line
+        with tab.expect_download():
+            words.get_by_role("button", name="CSV").click()
+        assert head.evaluate("(node) => node === document.activeElement")
+
+
 @pytest.mark.parametrize("slug", [p for p in PAGES if any(isinstance(c, Choice) for c in pages()[p].controls)])
 def test_a_choice_stands_in_the_address_by_its_word(tab: Page, server: str, slug: str) -> None:
     choice = next(c for c in pages()[slug].controls if isinstance(c, Choice))
     opened(tab, f"{server}/{slug}")
     select = tab.get_by_label(choice.meaning)
+    words = " ".join(tab.locator(".control option").all_inner_texts())
+    assert not re.search(r"(?<!cross)(?<!drop)(?<!semi)-[a-zA-Z]|rtt", words), words
     select.select_option(choice.choices[-1])
     tab.wait_for_function(f"() => location.search === '?{choice.name}={choice.choices[-1]}'")
     opened(tab, f"{server}/{slug}?{choice.name}={choice.choices[1]}")

@@ -14,7 +14,10 @@ from playwright.sync_api import Page, expect
 from tcpdynamics.apps.explorer import sub_packet_points
 from tcpdynamics.apps.explorer.ladder_record import DROPS, FILE, LINUX, SENDERS, WINDOW, on_linux, record, recorded
 from tcpdynamics.apps.explorer.numbers_ladder import CHAINS, RUNGS, along, curves, rungs
+from tcpdynamics.apps.explorer.numbers_sub_packet import packets
+from tcpdynamics.apps.explorer.pages import pages
 from tcpdynamics.apps.explorer.pages.p1c_ladder import PAGE
+from tcpdynamics.apps.explorer.sub_packet_chains import shapes_of
 from tcpdynamics.validation.comparisons import SenderChainLadder
 from tcpdynamics.validation.linux import installed
 
@@ -64,9 +67,9 @@ def test_distances_are_those_of_the_comparison() -> None:
     for loss in losses:
         table = rungs(loss, "sack", "cubic").set_index("rung")
         law = result.law.sel(loss=loss)
-        for mine, theirs in zip(CHAINS, ("printed", "capped", "exact", "sender"), strict=True):
+        for mine, theirs in zip(CHAINS, ("printed", "exact", "karn", "sender"), strict=True):
             np.testing.assert_allclose(table.loc[mine, SHARES].to_numpy(float), law.sel(rung=theirs), atol=1e-9)
-        steps = ("printed to capped", "capped to exact", "exact to sender")
+        steps = ("printed to exact", "exact to karn", "karn to sender")
         for mine, step in zip(CHAINS[1:], steps, strict=True):
             expected = float(result.distance.sel(loss=loss, step=step))
             assert table.loc[mine, "distance"] == pytest.approx(expected, abs=1e-9)
@@ -146,12 +149,18 @@ def test_curves_and_bars_say_the_same() -> None:
     np.testing.assert_allclose(bars["P(0 packets)"], silence.loc[0.2, list(RUNGS)], rtol=1e-12)
 
 
+def test_the_exact_chain_is_that_of_the_sub_packet_page() -> None:
+    law = packets(0.2, 2.0, shapes_of(pages()["sub-packet"].start()))["exact"]
+    np.testing.assert_allclose(along("2 exact", [0.2], "sack")[0][0], law, rtol=1e-12)
+
+
 def test_the_sentence_and_the_mark_follow_the_slider(tab: Page, server: str) -> None:
     opened(tab, f"{server}/ladder?drop=0.17")
     reading, picture = tab.locator(".reading"), tab.locator("[data-figure=rungs]")
     table = rungs(0.17, "sack", "cubic")
     number = 1 + int(table["distance"].idxmax())
     expect(reading).to_contain_text(f"At a drop probability of 17 %, the largest step leads to rung {number}")
+    expect(reading).to_contain_text(f"Its distance (total variation) is {table['distance'].max():.2f}")
     expect(picture.locator(".step.largest")).to_have_attribute("data-step", str(number - 1))
     expect(picture.locator("svg").first).to_contain_text("measured at 15 %")
     expect(reading).to_contain_text("CUBIC, measured at a drop probability of 15 %.")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from explorer_tabs import numbers, opened
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from tcpdynamics.apps.explorer import leap_table, sub_packet_points
 from tcpdynamics.apps.explorer.pages import pages
@@ -71,6 +71,7 @@ def test_errors_cancel_as_the_article_says() -> None:
     points = sub_packet_points.points()
     for row in points["packets, RTTs 5 % apart"]:
         assert 0.5 * np.abs(_law("full", row) - [one[0] for one in row["sent"]]).sum() < 0.13
+    assert below("random-drops") == ["8", "8", "8"]
     for row in points["packets, random drops"]:
         if row["loss"][0] > 0.1:  # as the chain assumes, and yet below it; an earlier end of the backoff is nearer
             silent = row["sent"][0][0]
@@ -80,6 +81,22 @@ def test_errors_cancel_as_the_article_says() -> None:
     assert at_100["packets, RTTs 5 % apart"]["again"][1] > 1.5  # retransmissions are dropped more often
     assert at_100["packets, random drops"]["again"][1] < 1 < at_100["packets, random drops"]["again"][2]
     assert abs(at_100["packets, RTTs 5 % apart"]["sent"][0][0] - at_100["ns-2, RTTs 5 % apart"]["sent"][0][0]) < 0.01
+
+
+def below(group: str) -> list[str]:
+    """How many points the page draws, and how many of them lie below the full and the exact curve."""
+    rows = [row for name in sub_packet_points.GROUPS[group] for row in sub_packet_points.points()[name]]
+    counts = [sum(row["sent"][0][0] < _law(kind, row)[0] for row in rows) for kind in ("full", "exact")]
+    return [str(n) for n in (len(rows), *counts)]
+
+
+def test_the_article_counts_points_below_the_curves_and_names_the_sender(tab: Page, files: Path) -> None:
+    opened(tab, f"{(files / 'paper-sub-packet.html').as_uri()}#step=5")
+    said = tab.locator(".step").nth(4).locator(".number")
+    for group, (first, *_) in sub_packet_points.GROUPS.items():
+        tab.locator("#step-5-points").select_option(group)
+        expect(said.nth(1)).to_have_text(first)
+        assert said.all_inner_texts()[-4:-1] == below(group)
 
 
 def _law(kind: str, row: dict[str, Any], **more: int) -> Any:

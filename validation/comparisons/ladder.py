@@ -5,8 +5,8 @@ one cap on the back-off but for the printed chain:
 
 * ``printed``: the chain of Fig. 8 of Chen et al., which has no cap (the wait of a stage has the mean of all deeper
   back-offs) and leaves the back-off after three successes in a row;
-* ``capped``: the same sender in words, with every level of back-off a state up to the cap;
-* ``exact``: the same, but the back-off is left after two successes, the segment sent again and one new one (Karn's
+* ``exact``: the same sender in words, with every level of back-off a state up to the cap;
+* ``karn``: the same, but the back-off is left after two successes, the segment sent again and one new one (Karn's
   rule);
 * ``sender``: the chain compiled from the simulator's sender;
 * ``independent``: that sender in packets, each lost by itself, the round trip constant;
@@ -48,12 +48,12 @@ from .comparison import Comparison, check_length, counts, grade_distance, interv
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-RUNGS = ("printed", "capped", "exact", "sender", "independent", "spread", "equal")
+RUNGS = ("printed", "exact", "karn", "sender", "independent", "spread", "equal")
 #: What is given up from each rung to the next.
 STEPS = {
-    "printed to capped": "stages of back-off without a cap",
-    "capped to exact": "three successes to end the back-off instead of two",
-    "exact to sender": "a summary of the sender",
+    "printed to exact": "stages of back-off without a cap",
+    "exact to karn": "three successes to end the back-off instead of two",
+    "karn to sender": "a summary of the sender",
     "sender to independent": "nothing: the same code",
     "independent to spread": "losses by chance, a constant round trip, a largest window",
     "spread to equal": "round-trip times that differ",
@@ -170,7 +170,7 @@ class SenderChainLadder(Comparison):
             `law` with its 95 % interval [1]; over `loss` and `step` `distance` with its interval (total variation),
             `verdict`; over `rung`, `loss` `silent` and `sent` [packet/RTT]; over `flows` and the queues' rungs
             `measured_loss` and `queue_distance` (from the sender's chain at that loss) with their intervals, and over
-            `flows` `loss_printed`, `loss_capped`, `loss_exact`, `loss_sender`, the loss consistent with the link for
+            `flows` `loss_printed`, `loss_exact`, `loss_karn`, `loss_sender`, the loss consistent with the link for
             each chain.
         """
         parts: list[Callable[[], Any]] = [lambda: self._alone, lambda: self._queues, self._laws, self._loop]
@@ -244,7 +244,7 @@ class SenderChainLadder(Comparison):
         model: Any = (
             SubPacketFull(**fields)
             if rung == "printed"
-            else SubPacketExact(**fields, backoff_cap=self.backoff_cap, collapse=3 if rung == "capped" else 2)
+            else SubPacketExact(**fields, backoff_cap=self.backoff_cap, collapse=3 if rung == "exact" else 2)
         )
         sent: xr.DataArray = model.observe(stationary(model.chain())).sent
         return np.array(sent.transpose("packets").values, dtype=float)

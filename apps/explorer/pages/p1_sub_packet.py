@@ -270,7 +270,7 @@ def _options(kind: str, values: Values) -> str:
 
 
 def command(values: Values) -> str:
-    """The command that gives the bars and the states of the chosen chain."""
+    """The command that gives the bars and the states of a chain."""
     kind, loss = values["chain"], loss_of(source_of(values))
     if why := without_law(kind, loss):
         return f"no command: {why}"
@@ -278,10 +278,15 @@ def command(values: Values) -> str:
 
 
 def sweep_command(values: Values) -> str:
-    """The command that gives the chosen chain along the curves."""
+    """The command that gives a chain along the curves."""
     kind = values["chain"]
     count = LONG if kind == "exact" and values["source"] == LINK else SHORT
     return f"tcpdynamics stationary sub-packet-{kind} --loss {STEP}:{count * STEP:g}:{count} {_options(kind, values)}"
+
+
+def _each(one: Callable[[Values], str]) -> Callable[[Values], str]:
+    """The commands of all chains, of a picture that has them all."""
+    return lambda values: "\n# ".join(one({**values, "chain": kind}) for kind in CHAINS)
 
 
 def _facts(whole: bool) -> dict[str, Any]:
@@ -333,15 +338,15 @@ PAGE = Page(
     figures=(
         Figure(
             "packets", "Packets in a round trip", "Bars: how often a flow sends 0, 1, 2, ... packets",
-            code=_code(numbers.packets, source=source_of), command=command,
+            code=_code(numbers.packets, source=source_of), command=_each(command),
         ),
         Figure(
             "goodput", "Goodput against loss", "Curves: packets delivered per round trip, against the loss rate",
-            code=_code(numbers.goodput, source=source_of, count=_points), command=sweep_command,
+            code=_code(numbers.goodput, source=source_of, count=_points), command=_each(sweep_command),
         ),
         Figure(
             "silence", "Silence against loss", "Curves: fraction of round trips without a packet, against loss",
-            code=_code(numbers.silence, count=_points), command=sweep_command,
+            code=_code(numbers.silence, count=_points), command=_each(sweep_command),
         ),
         Figure(
             "diagram", "States and the flows between them", "Circles: states, by the fraction of time in them; arrows: "
@@ -355,12 +360,12 @@ PAGE = Page(
         Figure(
             "measured", "Silence: chains and measured points",
             "Curves: fraction of round trips without a packet, by the chains; points: measured, with 95 % intervals",
-            code=_measured("silence"), command=sweep_command,
+            code=_measured("silence"),
         ),
         Figure(
             "measured_goodput", "Goodput: chains and measured points",
             "Curves: packets delivered per round trip, by the chains; points: measured, with 95 % intervals",
-            code=_measured("goodput"), command=sweep_command,
+            code=_measured("goodput"),
         ),
         Figure(
             "measured_law", "Packets in a round trip, measured at the nearest load",

@@ -9,17 +9,25 @@ import { brief, inEnds, percent, readable } from "./numbers.js";
 import { stage } from "./stage.js";
 
 const TONES = { holds: "good", "holds with conditions": "fair", "does not hold": "poor" };
-const MARKUP = /(\{=?\w+(?: %)?\}|\[\[[\w.]+\]\]|\[[^\]]+\]\([^)]+\))/;
+const MARKUP = /(\{=?\w+(?: %)?\}|\[\[[\w.]+\]\][.,;:]?|\[[^\]]+\]\([^)]+\))/;
 
 /** An observer's room around the window: all steps of an article. */
 const EVERYWHERE = { rootMargin: "1000000px" };
 
-/** The verdict on a statement, which opens: what the paper says, why, and how to decide it again. */
-const chip = (spec, one) =>
+/**
+ * The verdict on a statement, which opens: what the paper says, why, and how to decide it again. The mark that ends the
+ * sentence stays with it.
+ */
+const chip = (spec, one, mark) =>
   element(
     "details",
     { class: "chip" },
-    element("summary", { class: `verdict ${TONES[one.verdict] || "open"}` }, `paper's claim: ${one.verdict}`),
+    element(
+      "summary",
+      {},
+      element("span", { class: `verdict ${TONES[one.verdict] || "open"}` }, `paper's claim: ${one.verdict}`),
+      mark,
+    ),
     element(
       "span",
       { class: "chip-body" },
@@ -63,7 +71,8 @@ const paragraph = (spec, text, placed) =>
         return [node];
       }
       if (/^\{\w+\}$/.test(part)) return [placed.control(part.slice(1, -1))];
-      if (part.startsWith("[[")) return [chip(spec, spec.facts.statements[part.slice(2, -2)])];
+      const [, statement, mark] = /^\[\[([\w.]+)\]\](.?)$/.exec(part) || [];
+      if (statement) return [chip(spec, spec.facts.statements[statement], mark)];
       const [, words, address] = /^\[([^\]]+)\]\(([^)]+)\)$/.exec(part) || [];
       if (!words) return maths(part);
       const [slug, query] = address.split("?");
@@ -95,8 +104,7 @@ const guessing = (guess, number, reveal) => {
     text.textContent = word(Number(slider.value));
     slider.setAttribute("aria-valuetext", text.textContent);
   };
-  let guessed = false;
-  slider.addEventListener("input", () => ((guessed = true), put()));
+  slider.addEventListener("input", put);
   put();
   const button = element(
     "button",
@@ -105,9 +113,7 @@ const guessing = (guess, number, reveal) => {
       onclick: () => {
         const off = Math.abs(Number(slider.value) - number()),
           away = unit === "%" ? `${(100 * off).toFixed(0)} points` : word(off);
-        if (!guessed) said.textContent = `It is ${word(number())}.`;
-        else
-          said.textContent = `You guessed ${word(Number(slider.value))}; it is ${word(number())}: ${off < 0.05 * (high - low) ? "close" : `${away} off`}.`;
+        said.textContent = `You guessed ${word(Number(slider.value))}; it is ${word(number())}: ${off < 0.05 * (high - low) ? "close" : `${away} off`}.`;
         slider.disabled = button.disabled = true;
         reveal();
       },

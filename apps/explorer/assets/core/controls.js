@@ -4,6 +4,10 @@ import { refusal } from "./address.js";
 import { element, maths } from "./dom.js";
 import { readable, title, typedNumber } from "./numbers.js";
 
+/** A word of an address as people write it: "users on a link", "RTTs 5 percent apart"; names keep their hyphens. */
+export const spaced = (word) =>
+  word.replace(/(?<!^(?:cross|drop|semi))-(?=[a-z]|\d+-[a-z])/gi, " ").replace(/\brtt/g, "RTT");
+
 const chooser = (c, values, changed) => {
   const id = `control-${c.name}`,
     means = element("small", { id: `${id}-means` });
@@ -17,7 +21,7 @@ const chooser = (c, values, changed) => {
         changed();
       },
     },
-    ...c.choices.map((word) => element("option", { value: word, selected: word === values[c.name] }, word)),
+    ...c.choices.map((word) => element("option", { value: word, selected: word === values[c.name] }, spaced(word))),
   );
   const put = (word) => {
     list.value = word;

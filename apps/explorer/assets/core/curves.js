@@ -15,6 +15,27 @@ const NARROW = 440;
 const NAME = 22;
 const linesOf = (name) => (name.length > NAME ? name.split(/(?<=,) /) : [name]);
 
+/** The two halves of a text. @param {string} words */
+const halves = (words) => {
+  const [at] = [...words.matchAll(/ /g)]
+    .map(({ index }) => index)
+    .sort((a, b) => Math.abs(a - words.length / 2) - Math.abs(b - words.length / 2));
+  return at === undefined ? [words] : [words.slice(0, at), words.slice(at + 1)];
+};
+
+/** What uPlot writes along an axis: smaller where it is longer than the axis, and beside a much shorter axis halved. */
+const fitting = (words) => (u, axis) => {
+  const { ctx, bbox } = u,
+    room = 0.98 * (axis === 0 ? bbox.width : bbox.height),
+    size = Number.parseFloat(ctx.font),
+    wide = (one) => ctx.measureText(one).width,
+    lines = axis === 1 && wide(words) > 1.2 * room ? halves(words) : [words],
+    letter = size * Math.min(lines.length > 1 ? 0.8 : 1, room / Math.max(...lines.map(wide)));
+  ctx.font = ctx.font.replace(/[\d.]+px/, `${letter}px`); // uPlot has its own again afterwards
+  if (lines.length > 1) ctx.fillText(lines[0], 0, -1.1 * letter);
+  return lines.at(-1);
+};
+
 /** Of an axis in decades: powers of ten where there are two, else the numbers between them. */
 const powers = (log, faint) => {
   if (!log) return { values: (u, at) => at.map((x) => grouped(String(x ?? ""))) }; // in any language
@@ -156,7 +177,7 @@ export class Curves extends Picture {
   axis(label) {
     const faint = style("--line");
     return {
-      label,
+      label: label && fitting(label),
       stroke: style("--ink"),
       grid: { stroke: faint, width: 1 },
       ticks: { stroke: faint },

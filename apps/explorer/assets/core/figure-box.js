@@ -69,6 +69,7 @@ const saveMenu = (spec, f, figureOf, values, say, code) => {
   };
   const attempt = (job) => async () => {
     menu.open = false;
+    menu.querySelector("summary").focus(); // what was pressed is hidden
     try {
       say("");
       await job(figureOf());
@@ -108,7 +109,7 @@ const saveMenu = (spec, f, figureOf, values, say, code) => {
   };
   const menu = element(
     "details",
-    { class: "menu" },
+    { class: "menu", ontoggle: () => menu.open && menu.lastChild.scrollIntoView({ block: "nearest" }) },
     element("summary", {}, "Save"),
     element(
       "ul",

@@ -12,14 +12,14 @@ import { Picture } from "../core/picture.js";
  *   step: string }} Rung
  */
 
-const NAMES = ["1 paper", "2 capped", "3 exact", "4 sender", "5 packets", "6 Linux"];
-const PRINTED = ["paper", "capped", "exact"];
+const NAMES = ["1 paper", "2 exact", "3 exact, Karn", "4 sender", "5 packets", "6 Linux"];
+const PRINTED = ["paper", "exact", "karn"];
 const LINUX = { cubic: "CUBIC", reno: "Reno", bbr: "BBR", "reno-options-off": "Reno, options off" };
 /** From the rung before to this one: what is given up, what comes instead, and the step in a sentence. */
 const STEPS = [
   ["", "", ""],
   ["uncapped back-off", "at most 64 RTOs", "a cap on the back-off"],
-  ["3 successes end a back-off", "2 (Karn)", "two successes instead of three end a back-off"],
+  ["3 successes end a back-off", "2 successes", "two successes instead of three end a back-off"],
   ["states by hand", "states of the code", "states of the sender's code instead of states by hand"],
   ["chain", "packets", "packets instead of the chain"],
   ["RFCs' rules", "Linux's", "Linux's rules instead of those of the RFCs"],
@@ -250,7 +250,14 @@ page("ladder", {
       measured = [own.packets[near], own.linux[values.linux][near]],
       release = kernel.replace(/\.\d+$/, ""),
       system = `${release}, ${LINUX[values.linux]}`;
-    const labels = ["The paper's chain", "Back-off capped", "Exact chain", "Sender's chain", "Packets", release];
+    const labels = [
+      "The paper's chain",
+      "Exact chain",
+      "Exact chain, Karn's rule",
+      "Sender's chain",
+      "Packets",
+      release,
+    ];
     const laws = [0, 1, 2, 3].map((rung) => at(rung, values.drop));
     const step = (/** @type {number} */ i) => STEPS[i].slice(0, 2).join(" \u2192 ");
     const ofChain = (law, i) => ({
@@ -310,9 +317,11 @@ page("ladder", {
       aside = drops[near] === values.drop ? "" : `, measured at a drop probability of ${percent(drops[near])}`;
     const says =
       `At a drop probability of ${percent(values.drop)}, the largest step leads to rung ${largest + 1}: ` +
-      `${STEPS[largest][2]}. It costs a distance of ${cost}.` +
+      `${STEPS[largest][2]}. Its distance (total variation) is ${cost}: ` +
+      `at least that fraction of round trips must change.` +
       `${also ? ` By the intervals, ${also} may be as large.` : ""} ` +
-      `A sender is silent in ${silent(0)} of round trips by the paper's chain, in ${silent(3)} by its own chain, and ` +
+      `A sender is silent in ${silent(0)} of round trips by the paper's chain, in ${silent(3)} by the chain of the ` +
+      `simulator's sender, and ` +
       `in ${silent(5)} (${points(least)} to ${points(most)}) in ${system}${aside}.`;
     const numbers = { drop: values.drop, nearest: drops[near], largest, distance, low, high };
     rungs.forEach((one, i) => {

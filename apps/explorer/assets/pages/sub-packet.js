@@ -94,7 +94,7 @@ const showRun = (values) => {
   ids.run.textContent = run ? "Run it again" : "Run the packet simulator here";
   ids.about.textContent =
     values.source === "slider"
-      ? "Twenty simulated flows, each with the slider's loss, losses independent, a constant round trip, and timeouts of the base timeout: what the chains assume, with real senders."
+      ? "Twenty simulated flows, each with the slider's loss. As in the chains, losses are independent, the round trip is constant, and timeouts begin at the base timeout. The senders are those of the packet simulator."
       : "The users on a drop-tail link with this rate and buffer, round-trip times spread by 5 % to either side.";
   if (!run) {
     ids.measured.replaceChildren();
@@ -366,8 +366,15 @@ const beside = (figures, chosen, apart, here, { at, valid, W, loss }) => {
     range: [0, 1],
     xRange: [-0.6, W + 0.6],
   });
-  const ofFull = law("full");
+  const ofFull = law("full"),
+    all = chosen.flatMap((one) => one.rows),
+    /** How many points lie below a chain's curve. */
+    below = (kind) => all.filter((one) => valid(kind, one.loss[0]) && one.sent[0][0] < at(kind, one.loss[0])[0]).length;
   return {
+    measured_name: name,
+    measured_points: all.length,
+    below_full: below("full"),
+    below_exact: below("exact"),
     measured_flows: row.flows,
     packets_loss: row.loss,
     packets_silent: row.sent[0],
