@@ -49,13 +49,13 @@ def record() -> dict[str, Any]:
 
 
 def packets(users: int) -> list[float | None]:
-    """Share of users that get nothing in 20 s on 1 Mbit/s, 200 ms, 50 packets of 500 bytes; Reno by the RFCs."""
+    """Share of users that get nothing in 20 s on 1 Mbit/s, 200 ms, 50 packets of 500 bytes; Reno by Linux's rules."""
     from tcpdynamics.validation.comparisons.crowded_links import CrowdedLink
     from tcpdynamics.validation.comparisons.packets_vs_linux import SIMULATED
     from tcpdynamics.validation.packet import Record, replicate
 
     link = CrowdedLink((), users, duration=DURATION)
-    scenario = replace(link.simulated(SIMULATED["simulator, RFCs"]), slice=WINDOW, record=Record())
+    scenario = replace(link.simulated(SIMULATED["simulator, Linux's rules"]), slice=WINDOW, record=Record())
     return ends(replicate(scenario, RUNS).slice_starved.mean("slice"))
 
 

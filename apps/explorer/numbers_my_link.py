@@ -60,5 +60,5 @@ def results(users: float, rate: float, base_rtt: float, buffer: float, packet_si
 def along(rate: float, base_rtt: float, buffer: float, packet_size: float, covered: bool) -> pd.DataFrame:
     """The chain's fractions against the number of users; none for other senders and queues."""
     came = by_chain(USERS, rate, base_rtt, buffer, packet_size)
-    names = {"loss": "loss", "silent": "time silent", "nothing": "users with nothing in 20 s"}
+    names = {"loss": "chain: loss", "silent": "chain: time silent", "nothing": "chain: nothing in 20 s"}
     return pd.DataFrame({"users": USERS} | {word: came[name] if covered else np.nan for name, word in names.items()})

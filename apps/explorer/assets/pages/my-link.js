@@ -211,7 +211,13 @@ page("my-link", {
         p = run ? run.data[key] : null;
       const cells = [
         covered ? write(chain[key]) : NOT,
-        p ? withInterval(p, write) : values.sender === "linux-bbr" ? NOT : "not run",
+        p
+          ? withInterval(p, write)
+          : values.sender === "linux-bbr"
+            ? NOT
+            : spec.answers
+              ? "not run"
+              : "served page only",
         l ? l[1] : NOT,
         s ? s[1] : NOT,
       ];
@@ -234,9 +240,9 @@ page("my-link", {
     const along = x.map((n) => (fits ? solved(n) : { covered: false }));
     const curve = (key) => along.map((at) => (at.covered ? at[key] : NaN));
     const series = [
-      { name: "loss", y: curve("loss") },
-      { name: "time silent", y: curve("silent") },
-      { name: "users with nothing in 20 s", y: curve("nothing") },
+      { name: "chain: loss", y: curve("loss") },
+      { name: "chain: time silent", y: curve("silent") },
+      { name: "chain: nothing in 20 s", y: curve("nothing") },
     ];
     const place = (found) => ({
       kind: "points",
@@ -284,7 +290,7 @@ const sentence = (values, rtt, now, covered, run, linux) => {
   const first =
     `An equal part of the rate is ${brief((1e3 * values.rate) / values.users)} kbit/s. Pipe and buffer hold ${each} ` +
     `${each === "1" ? "packet" : "packets"} of ${brief(values.packet_size)} bytes for ${who}; a round trip takes up to ${ms(1e3 * rtt)}.` +
-    (values.packet_size < SMALL ? " Most transfers have packets of 1,500 bytes: see the packet size." : "");
+    (values.packet_size < SMALL ? " Most transfers have packets of 1,500 bytes: move packet size, under More." : "");
   const by = {
     "simulated packets": run && run.data.loss.mean,
     "recorded Linux": linux && linux.loss[0],
