@@ -279,7 +279,9 @@ class PredictionVsPackets(Comparison):
         title = break_lines(meaning, 45) + (f" [{units}]" if units != "1" else "")
         panels.update_yaxes(title_text=title, rangemode="tozero", row=1, col=1)
         one = not result.effect.ndim
-        _points(panels, 2, np.array([settings["quantity"]]) if one else x, result, PredictionVsPackets.effect, legend=False)
+        _points(
+            panels, 2, np.array([settings["quantity"]]) if one else x, result, PredictionVsPackets.effect, legend=False
+        )
         band = float(settings["tolerance"])
         least = 0.0 if "effect_noise" in result else -band
         panels.add_hrect(

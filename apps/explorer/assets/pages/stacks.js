@@ -26,6 +26,7 @@ const mount = (root, spec) => {
     history.replaceState(null, "", served ? `${location.pathname}?${text}` : `#${text}`);
   };
 
+  const sideways = element("p", { class: "note", hidden: true }, "The table scrolls sideways.");
   const table = element("table"),
     chosen = element("div", { class: "chosen", role: "status" });
   const cell = (sender, beside) =>
@@ -115,7 +116,7 @@ const mount = (root, spec) => {
       element("div", { class: "control" }, element("label", { for: "link" }, "link and queue"), link),
     ),
     element("div", { class: "scroll shares", tabindex: "0" }, table),
-    element("p", { class: "note if-narrow" }, "The table scrolls sideways."),
+    sideways,
     chosen,
     element(
       "p",
@@ -131,7 +132,7 @@ const mount = (root, spec) => {
     ),
     element(
       "ul",
-      {},
+      { class: "note" },
       ...Object.entries(facts.stacks).map(([name, about]) =>
         element("li", {}, element("strong", {}, name), ` ${about}`),
       ),
@@ -139,5 +140,8 @@ const mount = (root, spec) => {
     ...spec.notes.map((note) => element("p", { class: "note" }, note)),
   );
   show();
+  new ResizeObserver(([{ target }]) => (sideways.hidden = target.scrollWidth <= target.clientWidth)).observe(
+    /** @type {Element} */ (table.parentElement),
+  );
 };
 page("stacks", { mount });
