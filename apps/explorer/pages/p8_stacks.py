@@ -47,7 +47,7 @@ PAGE = Page(
     notes=(
         "Two flows use one link of 10 Mbit/s, with a round trip of 40 ms; the bandwidth-delay product (BDP) has 33 "
         "packets. The programs run unmodified, in virtual time, on a Linux kernel's network. reno, cubic and bbr are "
-        "the kernel's own flows; iperf3 and nginx send by the same cubic. Both flows start at random within one second. "
+        "the kernel's own flows; iperf3 and nginx send by the same cubic. Both flows start at random within a second. "
         "All QUIC stacks but aioquic support ECN, the kernel's TCP here does not. FQ-CoDel marks packets of flows that "
         "support ECN, and drops packets of others.",
         "tcpdynamics testbed runs any other pair (docs/testbed.md).",
