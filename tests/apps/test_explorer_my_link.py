@@ -13,6 +13,7 @@ from explorer_tabs import legible, numbers, opened
 from playwright.sync_api import Page
 
 from tcpdynamics.apps.explorer import link_records, my_link_runs
+from tcpdynamics.apps.explorer.home import LINK, SENDER
 from tcpdynamics.apps.explorer.numbers_my_link import W_MAX, by_chain, full_rtt
 from tcpdynamics.apps.explorer.pages import pages
 from tcpdynamics.apps.explorer.pages.p0_my_link import OF_CHAIN
@@ -87,6 +88,20 @@ def test_records_are_named_where_they_are_near(tab: Page, server: str) -> None:
     stacks = column(tab, "Stacks, recorded")
     assert stacks["where it holds"].startswith("6 stacks") and " to " in stacks["packets lost"]
     assert stacks["fairness (Jain, 20 s)"] == "not recorded"
+
+
+def test_the_first_page_and_this_one_give_the_same_run_of_packets(tab: Page, server: str, files: Path) -> None:
+    assert pages()["my-link"].start().items() >= (LINK | {"sender": SENDER, "queue": "droptail"}).items()
+    opened(tab, server)
+    tab.locator(".living .reading b").nth(1).wait_for()
+    said = tab.locator(".living .reading b").nth(1).inner_text()
+    for address in (f"{server}/my-link", (files / "my-link.html").as_uri()):
+        opened(tab, address)
+        assert column(tab, "Packets")["users with nothing in 20 s"].replace(" to", "").replace(
+            " %", ""
+        ) == said.replace(" to", "").replace(" %", "")
+    opened(tab, f"{(files / 'my-link.html').as_uri()}#users=25")
+    assert column(tab, "Packets")["packets lost"] == "needs the served page"
 
 
 def test_packets_run_and_come_with_intervals(tab: Page, server: str) -> None:

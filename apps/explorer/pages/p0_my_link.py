@@ -32,7 +32,7 @@ def covered(values: Values) -> bool:
 
 def facts(whole: bool = False) -> dict[str, Any]:
     """What Linux and stacks gave, and what the script computes with."""
-    record = {name: link_records.recorded()[name] for name in ("points", "kernel")}
+    record = {name: link_records.recorded()[name] for name in ("points", "kernel", "packets")}
     return numbers.CONSTANTS | record | {"of_chain": OF_CHAIN, "users": numbers.USERS}
 
 

@@ -84,6 +84,12 @@ KINDS.methods = Methods;
 const ids = { spec: null, redraw: () => {}, simulator: null };
 const measured = { runs: [], job: null };
 const keyOf = (values) => JSON.stringify(values);
+/** The recorded runs are of the page's first values. They come first, so that a run of the reader replaces its record. */
+const takeRecords = (spec) => {
+  const start = Object.fromEntries(spec.controls.map((c) => [c.name, c.start]));
+  for (const [n, data] of Object.entries(spec.facts.packets))
+    measured.runs.push({ key: keyOf({ ...start, users: Number(n) }), users: Number(n), data });
+};
 const runOf = (values) => measured.runs.findLast((one) => one.key === keyOf(values));
 
 const simulator = (values) => {
@@ -150,8 +156,7 @@ const chainHolds = (values, facts, now, run, linux, chain) => {
 
 const packetsHold = (spec, values, run) => {
   if (values.sender === "linux-bbr") return "Not here: the packet simulator has no BBR.";
-  if (!spec.answers) return "In the served page only (tcpdynamics explore).";
-  if (!run) return "Not run on this link yet.";
+  if (!run) return spec.answers ? "Not run on this link yet." : "It needs the served page (tcpdynamics explore).";
   const { runs, seconds, use } = run.data;
   return `${runs} runs of ${brief(seconds)} s. The link is used ${percent(use.mean)} of the time.`;
 };
@@ -171,6 +176,7 @@ page("my-link", {
 
   draw(values, functions, figures, set, spec, moving, redraw) {
     if (ids.spec === spec) ids.redraw = redraw;
+    if (!measured.runs.length) takeRecords(spec);
     const { facts } = spec,
       { rtt, solved } = usersOf(functions.chain, values, facts);
     const now = solved(values.users, true),
@@ -211,7 +217,13 @@ page("my-link", {
         p = run ? run.data[key] : null;
       const cells = [
         covered ? write(chain[key]) : NOT,
-        p ? withInterval(p, write) : values.sender === "linux-bbr" ? NOT : "not run",
+        p
+          ? withInterval(p, write)
+          : values.sender === "linux-bbr"
+            ? NOT
+            : spec.answers
+              ? "not run"
+              : "needs the served page",
         l ? l[1] : NOT,
         s ? s[1] : NOT,
       ];
