@@ -63,7 +63,8 @@ PAGE = Page(
             "methods", shown(numbers.results, "users", *FIELDS, covered=covered),
         ),
         Figure(
-            "users", "As users are added", "Curves: loss, time silent and users with nothing, against the users",
+            "users", "As users are added, by the chain",
+            "Curves of the chain: loss, time silent and users with nothing, against users; points: packets, Linux",
             code=shown(numbers.along, *FIELDS, covered=covered),
         ),
     ),
