@@ -216,7 +216,7 @@ class Summary:
         """The marks, such as "derivations 5 of 8, directions 4 of 11, numbers 0 of 4"; `NOT_YET` without a verdict."""
         if not any(one.verdict for one in self.outcomes):
             return NOT_YET
-        return ", ".join(f"{KINDS_IN_WORDS[kind]} {held} of {of}" for kind, (held, of) in self.marks.items())
+        return ", ".join(f"{KINDS_IN_WORDS[kind]} {held} of {of}" for kind, (held, of) in self.marks.items() if of)
 
     @property
     def readings_in_words(self) -> str:

@@ -26,7 +26,7 @@ def facts(whole: bool = False) -> dict[str, Any]:
     on_link = [p for p in record["points"] if p["sender"] == SENDER and LINK.items() <= p.items()]
     return {
         **CONSTANTS, "verdicts": verdicts(),
-        "link": LINK, "packets": record["packets"],
+        "link": LINK, "packets": {n: list(came["nothing"].values()) for n, came in record["packets"].items()},
         "linux": {str(p["users"]): p["nothing"] for p in on_link}, "kernel": record["kernel"],
         "cards": [_card(slug) for slug in articles()],
         "code": code_of(results, {"users": HOME.start()["users"], "covered": True} | LINK),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,10 +11,8 @@ from typing import Any
 from .recorded import ends
 
 FILE = Path(__file__).with_name("links_recorded.json")
-#: Users of the first page's link of which packets are recorded; runs of each.
-USERS, RUNS = tuple(range(20, 301, 10)), 20
-#: [s] In which a user gets something or nothing; each run has ten.
-WINDOW, DURATION = 20.0, 220.0
+#: Users of the first page's link of which packets are recorded.
+USERS = tuple(range(20, 301, 10))
 #: Senders of Linux: words of the page -> name in the record, control of the kernel.
 LINUX = {
     "linux-reno": ("Linux as it comes, Reno", "reno"), "linux-cubic": ("Linux as it comes, CUBIC", "cubic"),
@@ -40,23 +37,27 @@ def recorded() -> dict[str, Any]:
 
 
 def record() -> dict[str, Any]:
-    """The file's content: packets simulated now (two minutes), the rest from the records of the comparisons."""
+    """The file's content: packets simulated now (half a minute), the rest from the records of the comparisons."""
     from tcpdynamics.validation.comparisons.engines import stored
     from tcpdynamics.validation.comparisons.linux_sub_packet import RECORD
 
-    nothing = {str(n): packets(n) for n in USERS}
-    return {"kernel": stored(RECORD)["kernel"], "packets": nothing, "points": [*linux(), *stacks()]}
+    own = {str(n): packets(n) for n in USERS}
+    return {"kernel": stored(RECORD)["kernel"], "packets": own, "points": [*linux(), *stacks()]}
 
 
-def packets(users: int) -> list[float | None]:
-    """Share of users that get nothing in 20 s on 1 Mbit/s, 200 ms, 50 packets of 500 bytes; Reno by Linux's rules."""
-    from tcpdynamics.validation.comparisons.crowded_links import CrowdedLink
-    from tcpdynamics.validation.comparisons.packets_vs_linux import SIMULATED
-    from tcpdynamics.validation.packet import Record, replicate
+def packets(users: int) -> dict[str, Any]:
+    """What `my-link` gives at its start with so many users: the same run, to four digits."""
+    from . import my_link_runs
 
-    link = CrowdedLink((), users, duration=DURATION)
-    scenario = replace(link.simulated(SIMULATED["simulator, Linux's rules"]), slice=WINDOW, record=Record())
-    return ends(replicate(scenario, RUNS).slice_starved.mean("slice"))
+    answer = json.loads(my_link_runs.run(my_link_runs.read({"users": users}), lambda share: None)["result.json"])
+    return {
+        name: {end: _short(x) for end, x in one.items()} if isinstance(one, dict) else one
+        for name, one in answer.items()
+    }
+
+
+def _short(x: float | None) -> float | None:
+    return x if x is None else float(f"{x:.4g}")
 
 
 def linux() -> Iterator[dict[str, Any]]:

@@ -78,6 +78,7 @@ def test_all_claims_are_there_at_once_with_what_was_recorded(tab: Page, server: 
     shown = tab.locator(".statement > summary > .verdict").all_inner_texts()
     assert shown == [one["verdict"] for one in STATEMENTS]
     papers = tab.locator(".papers > li").all_inner_texts()
+    assert "0 of 0" not in " ".join(papers) and tab.locator(".claims ~ .papers").count() == 1  # the list comes first
     for text, table in zip(papers, TABLES, strict=True):
         assert text.startswith(f"{table['title']} {table['says']} {table['counts']}. {table['marks']}.")
 

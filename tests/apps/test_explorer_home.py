@@ -105,7 +105,7 @@ def test_the_sentence_says_what_was_recorded_and_for_whom(tab: Page, server: str
         at(tab, users)
         said = tab.locator(".living .reading").inner_text()
         assert said.startswith(f"Of {users} users, ")
-        assert f"{100 * kept['packets'][str(users)][0]:.0f} % (" in said
+        assert f"{100 * kept['packets'][str(users)]['nothing']['mean']:.0f} % (" in said
         if not near:
             assert "no record is near for Linux" in said
             continue

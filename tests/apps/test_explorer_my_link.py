@@ -13,6 +13,7 @@ from explorer_tabs import legible, numbers, opened
 from playwright.sync_api import Page
 
 from tcpdynamics.apps.explorer import link_records, my_link_runs
+from tcpdynamics.apps.explorer.home import LINK, SENDER
 from tcpdynamics.apps.explorer.numbers_my_link import W_MAX, by_chain, full_rtt
 from tcpdynamics.apps.explorer.pages import pages
 from tcpdynamics.apps.explorer.pages.p0_my_link import OF_CHAIN
@@ -62,7 +63,7 @@ def test_what_the_chain_does_not_cover_is_not_guessed(tab: Page, server: str, wo
 
 
 def test_how_far_the_chain_is_from_linux_stands_where_nothing_else_does(tab: Page, server: str) -> None:
-    opened(tab, f"{server}/my-link?users=150")
+    opened(tab, f"{server}/my-link?users=155")
     points = [p for p in link_records.recorded()["points"] if p["queue"] == "droptail" and p["sender"] in OF_CHAIN]
     off = []
     for p in (p for p in points if p.get("silent")):
@@ -71,8 +72,20 @@ def test_how_far_the_chain_is_from_linux_stands_where_nothing_else_does(tab: Pag
     said = f"At {len(off)} recorded links its silence is {min(off)} to {max(off)} points from Linux's: run packets."
     assert said in column(tab, "Chain")["where it holds"]
     opened(tab, f"{server}/my-link")
-    assert "recorded links" not in column(tab, "Chain")["where it holds"]
-    assert "1,500 bytes" in tab.locator(".reading").first.inner_text()
+    own = column(tab, "Chain")["where it holds"]
+    packets, chain = (
+        link_records.recorded()["packets"]["100"],
+        by_chain(*(pages()["my-link"].start()[k] for k in FIELDS)),
+    )
+    names = {"loss": "packets lost", "silent": "time silent", "nothing": "users with nothing in 20 s"}
+    out = {k: float(chain[k]) for k in names if not packets[k]["low"] <= float(chain[k]) <= packets[k]["high"]}
+    key = max(out, key=lambda k: abs(out[k] - packets[k]["mean"]))
+    off = round(100 * (out[key] - packets[key]["mean"]))
+    assert f"Largest difference from packets: {names[key]}, {abs(off)} points {'more' if off > 0 else 'less'}" in own
+    assert "recorded links" not in own
+    said = tab.locator(".reading").first.inner_text()
+    assert "1,500 bytes" in said and f"the paper's {pages()['my-link'].start()['packet_size']:g}" in said
+    assert "by the chain" in tab.locator("[data-figure=users] h2, [data-figure=users] h3").first.inner_text()
 
 
 def test_records_are_named_where_they_are_near(tab: Page, server: str) -> None:
@@ -89,9 +102,24 @@ def test_records_are_named_where_they_are_near(tab: Page, server: str) -> None:
     assert stacks["fairness (Jain, 20 s)"] == "not recorded"
 
 
+def test_the_first_page_and_this_one_give_the_same_run_of_packets(tab: Page, server: str, files: Path) -> None:
+    assert pages()["my-link"].start().items() >= (LINK | {"sender": SENDER, "queue": "droptail"}).items()
+    opened(tab, server)
+    tab.locator(".living .reading b").nth(1).wait_for()
+    said = tab.locator(".living .reading b").nth(1).inner_text()
+    for address in (f"{server}/my-link", (files / "my-link.html").as_uri()):
+        opened(tab, address)
+        assert column(tab, "Packets")["users with nothing in 20 s"].replace(" to", "").replace(
+            " %", ""
+        ) == said.replace(" to", "").replace(" %", "")
+    opened(tab, f"{(files / 'my-link.html').as_uri()}#users=25")
+    assert column(tab, "Packets")["packets lost"] == "needs the served page"
+
+
 def test_packets_run_and_come_with_intervals(tab: Page, server: str) -> None:
     opened(tab, f"{server}/my-link?users=8&rate=0.3&base_rtt=300&buffer=10&sender=rfc-reno")
     assert column(tab, "Packets")["packets lost"] == "not run"
+    assert tab.locator(".reading + .actions button", has_text="Run packets").is_visible()
     tab.get_by_role("button", name="Run packets").click()
     tab.get_by_text("8 runs of").wait_for()
     own = column(tab, "Packets")

@@ -160,3 +160,10 @@ def test_an_article_moves_pictures_of_another_page(tab: Page, server: str, files
         tab.wait_for_function("(n) => document.querySelectorAll('.article-figure .dropped').length !== n", arg=before)
         slug = tab.locator(".article-figure .note a").get_attribute("href") or ""
         assert "strip" in slug and "lost_data=9" in slug
+
+
+@pytest.mark.parametrize("words", ["", "?figure=strip&embed=1"])
+def test_the_picture_says_what_can_be_clicked_and_which_keys_do_it(tab: Page, server: str, words: str) -> None:
+    opened(tab, f"{server}/strip{words}")
+    said = tab.locator(".chosen-packet")
+    assert said.is_visible() and "Click a packet" in said.inner_text() and "Enter" in said.inner_text()

@@ -32,7 +32,7 @@ def covered(values: Values) -> bool:
 
 def facts(whole: bool = False) -> dict[str, Any]:
     """What Linux and stacks gave, and what the script computes with."""
-    record = {name: link_records.recorded()[name] for name in ("points", "kernel")}
+    record = {name: link_records.recorded()[name] for name in ("points", "kernel", "packets")}
     return numbers.CONSTANTS | record | {"of_chain": OF_CHAIN, "users": numbers.USERS}
 
 
@@ -63,7 +63,8 @@ PAGE = Page(
             "methods", shown(numbers.results, "users", *FIELDS, covered=covered),
         ),
         Figure(
-            "users", "As users are added", "Curves: loss, time silent and users with nothing, against the users",
+            "users", "As users are added, by the chain",
+            "Curves of the chain: loss, time silent and users with nothing, against users; points: packets, Linux",
             code=shown(numbers.along, *FIELDS, covered=covered),
         ),
     ),

@@ -13,8 +13,10 @@ const LETTER = 12,
   FOOT = 34,
   GAP = 14,
   REACH = 12, // of the pointer around a packet [px]
-  SIDE_BY_SIDE = 560,
-  HINT = "Click a packet or an ACK to drop it, or to let it pass again; arrow keys and Enter do the same.";
+  SIDE_BY_SIDE = 560;
+/** What a reader can do with the picture. */
+const KEYS =
+  "Click a packet or an ACK to drop it, or to let it pass. The arrow keys go from one to the next, and Enter drops it.";
 /** What a data packet is sent for, in words. */
 export const KINDS_OF_SEND = {
   new: "new data",
@@ -59,7 +61,7 @@ export class Strip extends Picture {
       svg.style.cursor = near ? "pointer" : "";
     });
     svg.addEventListener("keydown", (event) => this.typed(event));
-    this.chosen = element("p", { class: "note chosen-packet", role: "status" }, HINT);
+    this.chosen = element("p", { class: "chosen-packet", role: "status" }, this.packets.length ? KEYS : "");
     this.box.replaceChildren(svg, this.legends(), this.chosen);
     this.reach(
       this.packets.findIndex((one) => one.key === this.current),

@@ -294,6 +294,21 @@ const mount = (root, spec, signal) => {
   root.replaceChildren(
     ...headed(spec.title, spec.question, said),
     element(
+      "p",
+      { class: "note" },
+      `The papers make ${facts.statements.length} statements. A table or a figure is one statement, with a cell for ` +
+        `each number that it gives: ${facts.rows.length} cells in all.`,
+    ),
+    element(
+      "form",
+      { class: "controls", "aria-label": "Filters", onsubmit: (event) => event.preventDefault() },
+      filter("paper", "paper", [[ANY, "all papers"], ...Object.entries(facts.papers)]),
+      filter("verdict", "verdict on the cell", [[ANY, "all verdicts"], ...facts.verdicts.map((v) => [v, v])]),
+      element("div", { class: "control" }, element("label", { for: "filter-words" }, "words"), words),
+    ),
+    counted,
+    list,
+    element(
       "ul",
       { class: "papers" },
       ...Object.entries(facts.papers).map(([name, title]) =>
@@ -314,21 +329,6 @@ const mount = (root, spec, signal) => {
         ),
       ),
     ),
-    element(
-      "p",
-      { class: "note" },
-      `The papers make ${facts.statements.length} statements. A table or a figure is one statement, with a cell for ` +
-        `each number that it gives: ${facts.rows.length} cells in all.`,
-    ),
-    element(
-      "form",
-      { class: "controls", "aria-label": "Filters", onsubmit: (event) => event.preventDefault() },
-      filter("paper", "paper", [[ANY, "all papers"], ...Object.entries(facts.papers)]),
-      filter("verdict", "verdict on the cell", [[ANY, "all verdicts"], ...facts.verdicts.map((v) => [v, v])]),
-      element("div", { class: "control" }, element("label", { for: "filter-words" }, "words"), words),
-    ),
-    counted,
-    list,
     ...spec.notes.map((note) => element("p", { class: "note" }, note)),
   );
   show();

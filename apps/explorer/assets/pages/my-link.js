@@ -40,7 +40,7 @@ const ends = ([mean, low, high]) => ({ mean, low, high });
 class Methods extends Facts {
   show(data) {
     this.data = data;
-    this.box.removeAttribute("role"); // a table with a button is no image
+    this.box.removeAttribute("role"); // a table is no image
     this.box.removeAttribute("aria-label");
     const cell = (parts, i) =>
       element(
@@ -51,7 +51,6 @@ class Methods extends Facts {
       );
     const row = (name, cells) =>
       element("tr", {}, element("th", { scope: "row" }, name), ...cells.map((one, i) => cell([one].flat(), i)));
-    const busy = document.activeElement;
     this.box.replaceChildren(
       element(
         "table",
@@ -69,7 +68,6 @@ class Methods extends Facts {
         ),
       ),
     );
-    if (busy instanceof HTMLElement && this.box.contains(busy)) busy.focus();
     this.filled();
   }
 
@@ -84,7 +82,19 @@ KINDS.methods = Methods;
 const ids = { spec: null, redraw: () => {}, simulator: null };
 const measured = { runs: [], job: null };
 const keyOf = (values) => JSON.stringify(values);
+/** The recorded runs are of the page's first values. They come first, so that a run of the reader replaces its record. */
+const takeRecords = (spec) => {
+  const start = Object.fromEntries(spec.controls.map((c) => [c.name, c.start]));
+  for (const [n, data] of Object.entries(spec.facts.packets))
+    measured.runs.push({ key: keyOf({ ...start, users: Number(n) }), users: Number(n), data });
+};
 const runOf = (values) => measured.runs.findLast((one) => one.key === keyOf(values));
+
+/** How much is done, and what is left at the same speed; `began` is when the run started [ms]. */
+const left = (share, began) => {
+  const rest = ((performance.now() - began) * (1 - share)) / share / 1e3;
+  return `${Math.round(100 * share)} %${share > 0 ? `, about ${Math.ceil(rest)} s left` : ""}`;
+};
 
 const simulator = (values) => {
   const told = element("span", { role: "status" });
@@ -94,12 +104,14 @@ const simulator = (values) => {
     stop();
     const key = keyOf(values),
       users = values.users;
+    let began = NaN;
     cancel.hidden = false;
     measured.job = startJob("my-link-packets", { ...values }, async (status, job) => {
       if (job !== measured.job) return;
       const { state, said, share } = status;
+      if (state === "running" && !(began <= performance.now())) began = performance.now();
       told.textContent =
-        state === "running" ? `${said || "running"}: ${Math.round(100 * share)} %` : state === "done" ? "" : said;
+        state === "running" ? `${said || "running"}: ${left(share, began)}` : state === "done" ? "" : said;
       if (["waiting", "running"].includes(state)) return;
       cancel.hidden = true;
       if (state !== "done") return;
@@ -108,13 +120,13 @@ const simulator = (values) => {
     });
   };
   const button = element("button", { type: "button", onclick: run }, "Run packets");
-  return element("span", { class: "actions" }, button, cancel, told);
+  return element("p", { class: "actions" }, button, cancel, told);
 };
 
 // ---- what each method says, and where it holds -------------------------------------------------------------
 /** [byte] Packets below are those of a study, or of speech. */
 const SMALL = 1000;
-/** [points] Of silence, from which on the chain is no guide: where a comparison with packets calls them different. */
+/** [points] From which on the chain is no guide: where a comparison with packets calls them different. */
 const FAR = 10;
 
 /** How far the chain's silence is from Linux's [points] at the links that are recorded, in a sentence. */
@@ -127,6 +139,14 @@ const fromLinux = (chain, facts) => {
 /** It does not move with the sliders. */
 const kept = { chain: null, far: "" };
 
+/** Of the fractions outside the interval of a method, the one that is farthest from its mean, and by how much [points]. */
+const farthest = (now, other) =>
+  ["loss", "silent", "nothing"]
+    .map((key) => ({ key, at: now[key], of: other(key) }))
+    .filter(({ at, of }) => of && (at < of.low || at > of.high))
+    .map(({ key, at, of }) => /** @type {[string, number]} */ ([key, Math.round(100 * (at - of.mean))]))
+    .reduce((a, b) => (Math.abs(b[1]) > Math.abs(a[1]) ? b : a), ["", 0]);
+
 /** Where the chain holds, or why it does not; and how far it is from packets, or from Linux. */
 const chainHolds = (values, facts, now, run, linux, chain) => {
   if (!facts.of_chain.includes(values.sender)) return "Not here: its windows are Reno's.";
@@ -135,23 +155,20 @@ const chainHolds = (values, facts, now, run, linux, chain) => {
   if (!now.loss) return `Not here. ${each}. Its windows end at ${facts.w_max}.`;
   const top = `${percent(now.top)} of round trips are at its largest window, ${facts.w_max}`;
   if (!now.covered) return `Not here: ${top}. It holds up to ${percent(facts.most_at_top)}.`;
-  const other = run ? run.data.silent.mean : linux && linux.silent ? linux.silent[0] : NaN,
-    off = Math.round(100 * (now.silent - other)),
-    far = Math.abs(off) > FAR;
   if (kept.chain !== chain) Object.assign(kept, { chain, far: fromLinux(chain, facts) });
-  const from =
-    Math.abs(off) >= 1
-      ? ` Its silence is ${Math.abs(off)} points ${off > 0 ? "above" : "below"} that of ${run ? "packets" : "Linux"}${far ? ": use those instead" : ""}.`
-      : Number.isNaN(other)
-        ? kept.far
-        : "";
+  const [key, off] = farthest(now, (one) => (run ? run.data[one] : linux && linux[one] && ends(linux[one])));
+  const from = key
+    ? ` Largest difference from ${run ? "packets" : "Linux"}: ${QUANTITIES[key][0]}, ${Math.abs(off)} points ` +
+      `${off > 0 ? "more" : "less"}${Math.abs(off) > FAR ? "; use those instead" : ""}.`
+    : run || linux
+      ? ""
+      : kept.far;
   return `${each}. It takes losses for independent, and the buffer for always full.${from}`;
 };
 
 const packetsHold = (spec, values, run) => {
   if (values.sender === "linux-bbr") return "Not here: the packet simulator has no BBR.";
-  if (!spec.answers) return "In the served page only (tcpdynamics explore).";
-  if (!run) return "Not run on this link yet.";
+  if (!run) return spec.answers ? "Not run on this link yet." : "It needs the served page (tcpdynamics explore).";
   const { runs, seconds, use } = run.data;
   return `${runs} runs of ${brief(seconds)} s. The link is used ${percent(use.mean)} of the time.`;
 };
@@ -170,7 +187,12 @@ page("my-link", {
   },
 
   draw(values, functions, figures, set, spec, moving, redraw) {
-    if (ids.spec === spec) ids.redraw = redraw;
+    if (ids.spec === spec) {
+      ids.redraw = redraw;
+      const reading = document.querySelector(".seen > .reading");
+      if (ids.simulator && reading && reading.nextSibling !== ids.simulator) reading.after(ids.simulator);
+    }
+    if (!measured.runs.length) takeRecords(spec);
     const { facts } = spec,
       { rtt, solved } = usersOf(functions.chain, values, facts);
     const now = solved(values.users, true),
@@ -217,7 +239,7 @@ page("my-link", {
             ? NOT
             : spec.answers
               ? "not run"
-              : "served page only",
+              : "needs the served page",
         l ? l[1] : NOT,
         s ? s[1] : NOT,
       ];
@@ -227,7 +249,7 @@ page("my-link", {
     });
     const holds = [
       chainHolds(values, facts, now, run, linux, functions.chain),
-      [packetsHold(spec, values, run), ...(ids.spec === spec && ids.simulator ? [ids.simulator] : [])],
+      packetsHold(spec, values, run),
       linux ? `${facts.kernel}. ${described(linux, values)}` : "No record near this link.",
       stacks.length
         ? `${stacks.length} stacks, each compared with itself. ${described(stack, values)}`
@@ -290,7 +312,9 @@ const sentence = (values, rtt, now, covered, run, linux) => {
   const first =
     `An equal part of the rate is ${brief((1e3 * values.rate) / values.users)} kbit/s. Pipe and buffer hold ${each} ` +
     `${each === "1" ? "packet" : "packets"} of ${brief(values.packet_size)} bytes for ${who}; a round trip takes up to ${ms(1e3 * rtt)}.` +
-    (values.packet_size < SMALL ? " Most transfers have packets of 1,500 bytes: move packet size, under More." : "");
+    (values.packet_size < SMALL
+      ? " Most transfers have packets of 1,500 bytes; this page starts with the paper's 500. The packet size stands under More."
+      : "");
   const by = {
     "simulated packets": run && run.data.loss.mean,
     "recorded Linux": linux && linux.loss[0],
