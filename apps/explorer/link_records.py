@@ -41,8 +41,8 @@ def record() -> dict[str, Any]:
     from tcpdynamics.validation.comparisons.engines import stored
     from tcpdynamics.validation.comparisons.linux_sub_packet import RECORD
 
-    own = {str(n): packets(n) for n in USERS}
-    return {"kernel": stored(RECORD)["kernel"], "packets": own, "points": [*linux(), *stacks()]}
+    runs = {str(n): packets(n) for n in USERS}
+    return {"kernel": stored(RECORD)["kernel"], "packets": runs, "points": [*linux(), *stacks()]}
 
 
 def packets(users: int) -> dict[str, Any]:
