@@ -11,7 +11,7 @@ const SIZE = { width: 900, height: 560, dark: false };
 
 /** The picture as SVG that stands alone. */
 export const svgOf = (figure, size = SIZE) => {
-  figure.update(); // one that is out of sight may be old
+  figure.update?.(); // one that is out of sight may be old
   return figure.image ? figure.image() : figureSvg(figure.kept(), size);
 };
 
