@@ -107,7 +107,7 @@ def test_rates_that_leave_floating_point_numbers_come_back_in_the_page(tab: Page
 
 def test_a_map_that_leaves_its_interval_says_so(tab: Page, server: str) -> None:
     opened(tab, f"{server}/lotka-volterra?reading=map&epsilon=4&gamma=0.9&ratio=2")
-    assert "are not drawn" in tab.locator(".reading").inner_text()
+    assert "are not shown" in tab.locator(".reading").inner_text()
 
 
 @pytest.mark.parametrize("reading", ["windows", "link", "throughput"])

@@ -389,7 +389,8 @@ const draw = (state, text, model, figures, set, moving) => {
     return { says: "A delay is below 0 or no finite number at these values; the pictures are old." };
   if (!fixed.start.every(Number.isFinite))
     return { says: "A start is no finite number at these values; the pictures are old." };
-  const form = withValues(text, Object.fromEntries(model.parameters.map(({ name, low }) => [name, low]))), // the equations
+  /** The equations, whatever the values. */
+  const form = withValues(text, Object.fromEntries(model.parameters.map(({ name, low }) => [name, low]))),
     next = moving && state.rest && state.form === form ? own.newton(parameters, state.rest, ones(fixed.start)) : null,
     found = next ? [] : own.search(parameters),
     rest = next || (found[0] || { rest: null }).rest,
