@@ -104,7 +104,7 @@ def answer(beside: xr.Dataset) -> str:
 def costs(ladder: xr.Dataset) -> str:
     """The two largest simplifications, in numbers."""
     largest = ladder.distance.max("loss")
-    summary = float(largest.sel(step="exact to sender"))
+    summary = float(largest.sel(step="karn to sender"))
     queue = float(largest.sel(step="independent to spread"))
     return (
         f"The exact chain, which summarises a sender by hand, costs up to {summary:.2f} more; a queue instead of "
