@@ -67,7 +67,7 @@ def test_symbols_have_their_letters_and_places(tab: Page, files: Path) -> None:
     opened(tab, (files / "sub-packet.html").as_uri())
     assert tab.locator("label i sub").all_text_contents()[0] == "0"
     opened(tab, (files / "lotka-volterra.html").as_uri())
-    assert "share ε of itself" in tab.get_by_text("share ε of itself").inner_text()
+    assert "fraction ε of itself" in tab.get_by_text("fraction ε of itself").inner_text()
 
 
 def test_a_legend_has_values_only_while_something_is_pointed_at(tab: Page, files: Path) -> None:

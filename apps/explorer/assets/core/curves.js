@@ -76,6 +76,7 @@ export class Curves extends Picture {
   mark(quantity, value) {
     const shows = this.shows();
     this.pointed = value === null ? null : [quantity, value];
+    this.update(); // it may be out of sight, and not drawn yet
     if (!shows || !this.plot) return;
     const k = this.pointed && shows.quantity === quantity ? nearest(shows.values, value) : -1;
     const left = k < 0 ? -10 : this.plot.valToPos(this.data.x[k], "x");

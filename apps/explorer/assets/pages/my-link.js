@@ -86,7 +86,7 @@ const keyOf = (values) => JSON.stringify(values);
 const takeRecords = (spec) => {
   const start = Object.fromEntries(spec.controls.map((c) => [c.name, c.start]));
   for (const [n, data] of Object.entries(spec.facts.packets))
-    measured.runs.push({ key: keyOf({ ...start, users: Number(n) }), users: Number(n), data });
+    measured.runs.push({ key: keyOf({ ...start, users: Number(n) }), users: Number(n), data, recorded: true });
 };
 const runOf = (values) => measured.runs.findLast((one) => one.key === keyOf(values));
 
@@ -257,7 +257,8 @@ page("my-link", {
     ];
     figures.results.show({ rows, holds });
 
-    const points = runsNear(values);
+    // the table's rows are the chain's, and those of the reader's own runs
+    const points = runsNear(values).filter((one) => !one.recorded || facts.users.includes(one.users));
     const x = [...new Set([...facts.users, ...points.map((one) => one.users)])].sort((a, b) => a - b);
     const along = x.map((n) => (fits ? solved(n) : { covered: false }));
     const curve = (key) => along.map((at) => (at.covered ? at[key] : NaN));
