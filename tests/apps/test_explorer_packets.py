@@ -230,7 +230,7 @@ FILES = {
     SHORT.replace("count = 3", "count = 1000000000"): "flows.count must be a whole number",
     SHORT.replace("mine", "<img src=x onerror=alert(1)>").replace("10\n", "-10\n"): "bottleneck.buffer must be",
     SHORT.replace('"20s"', '"1e9s"').replace("1Mbit/s", "10Gbit/s"): "duration = 1e+09 s is up to",
-    "#" * (MAX_TEXT + 1): f"at most {MAX_TEXT} are read here",
+    "#" * (MAX_TEXT + 1): f"at most {MAX_TEXT:,} are read here",
 }  # fmt: skip
 
 

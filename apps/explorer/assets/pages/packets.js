@@ -324,7 +324,7 @@ page("packets", {
         if (!file) return;
         if (file.size > spec.mostBytes) {
           this.tell(
-            `The file has ${brief(file.size)} bytes, at most ${brief(spec.mostBytes)} are read here: use the command for it.`,
+            `The file has ${grouped(String(file.size))} bytes, at most ${grouped(String(spec.mostBytes))} are read here: use the command for it.`,
             true,
           );
           return;
