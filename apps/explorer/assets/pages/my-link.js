@@ -82,7 +82,7 @@ KINDS.methods = Methods;
 const ids = { spec: null, redraw: () => {}, simulator: null };
 const measured = { runs: [], job: null };
 const keyOf = (values) => JSON.stringify(values);
-/** The recorded runs are of the page's first values. They come first, so that a run of the reader replaces its record. */
+/** Recorded runs, of the page's first values. They come first: a run of the reader replaces its record. */
 const takeRecords = (spec) => {
   const start = Object.fromEntries(spec.controls.map((c) => [c.name, c.start]));
   for (const [n, data] of Object.entries(spec.facts.packets))
@@ -139,7 +139,7 @@ const fromLinux = (chain, facts) => {
 /** It does not move with the sliders. */
 const kept = { chain: null, far: "" };
 
-/** Of the fractions outside the interval of a method, the one that is farthest from its mean, and by how much [points]. */
+/** Of the fractions outside a method's interval, the one that is farthest from its mean, and how far [points]. */
 const farthest = (now, other) =>
   ["loss", "silent", "nothing"]
     .map((key) => ({ key, at: now[key], of: other(key) }))
