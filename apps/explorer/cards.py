@@ -78,7 +78,7 @@ _COLOURS = """async (png) => {
 
 
 def _png(colours: list[int], card: dict[str, Any]) -> bytes:
-    """A picture with a palette of at most 256 colours, the most frequent ones, and a text that says what it shows."""
+    """A picture with a palette of at most 256 colours, the most frequent ones, and a text with its content."""
     came, counts = np.unique(colours, return_counts=True)
     parts = np.stack([came // 256, came // 16 % 16, came % 16], axis=1)
     palette = np.argsort(-counts)[:256]

@@ -49,7 +49,7 @@ def planes(lines: dict[str, Any], x: str, y: str) -> pd.DataFrame:
 
 
 def large_swings(course: Any, rest: Any) -> list[Swing | None]:
-    """The last swing of queue and window; None where it is small beside the equilibrium."""
+    """The last swing of queue and window; None where it is small compared with the equilibrium."""
     swings = (swing(course.time, course.q), max(1, rest.queue)), (swing(course.time, course.W), rest.window)
     return [last if last and last.high - last.low > 1e-3 * size else None for last, size in swings]
 

@@ -35,7 +35,7 @@ def shares(model: Any, commands: int) -> pd.DataFrame:
 
 
 def used(fields: dict[str, float]) -> pd.DataFrame:
-    """Utilisation at equilibrium in both readings, both buffers at the same share of their bandwidth-delay product."""
+    """Utilisation at equilibrium in both interpretations, buffers at one fraction of their bandwidth-delay product."""
     share = np.linspace(0, 1, 101)
     table = pd.DataFrame({"buffer over bandwidth-delay product": share})
     for kind in (TRefwaTwoLinksCommanded, TRefwaTwoLinksMeasured):

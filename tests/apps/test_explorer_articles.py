@@ -167,7 +167,7 @@ def test_each_number_of_packets_has_its_interval(tab: Page, server: str, slug: s
 
 @pytest.mark.parametrize("slug", WHOLE)
 def test_a_guess_hides_and_shows(tab: Page, server: str, slug: str) -> None:
-    """What the slider says is the guess, moved or not."""
+    """The slider's value is the guess, moved or not."""
     k = next(k for k, step in enumerate(WHOLE[slug].steps, 1) if step["guess"])
     for keys in ([], ["ArrowRight"]):
         tab.goto("about:blank")

@@ -149,7 +149,7 @@ def test_a_page_may_ask_for_a_choice(tab: Page, files: Path, gain: float, truth:
 def test_the_guess_is_accessible_and_fits(tab: Page, files: Path, slug: str, scheme: Any) -> None:
     legible(tab, 380, scheme, lambda: begin(tab, files, slug))
     box, label = (tab.locator(f".guess-first {part}").bounding_box() for part in ("input", "label"))
-    assert box and label and box["x"] + box["width"] <= label["x"]  # its lines stand beside the box
+    assert box and label and box["x"] + box["width"] <= label["x"]  # its lines stand next to the box
 
 
 def test_a_link_has_the_switch_on(tab: Page, server: str, files: Path) -> None:

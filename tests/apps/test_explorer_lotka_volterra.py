@@ -1,4 +1,4 @@
-"""The page of logistic and Lotka-Volterra flows: motions of each reading, equilibria, charts and the long run."""
+"""The page of logistic and Lotka-Volterra flows: trajectories of each equation, equilibria, charts, the long run."""
 
 from __future__ import annotations
 

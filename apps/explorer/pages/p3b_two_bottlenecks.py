@@ -36,7 +36,7 @@ def _recursion(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]
 
 
 def _used(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
-    """Utilisation of both links at equilibrium in both readings, and the least buffer with which L1 is full."""
+    """Utilisation of both links at equilibrium in both interpretations, and the least buffer with which L1 is full."""
     import sympy
 
     symbols = {k: sympy.Symbol(k, positive=True) for k in INPUTS}
@@ -103,8 +103,9 @@ PAGE = Page(
             code=_motion(numbers.shares), command=command,
         ),
         Figure(
-            "used", "How full both links are at equilibrium", "Curves: the utilisation of each link in both readings, "
-            "against the buffer; a line marks the buffer of L1", code=shown(numbers.used, fields=_fields),
+            "used", "How full both links are at equilibrium", "Curves: the utilisation of each link in both "
+            "interpretations, against the buffer; a line marks the buffer of L1",
+            code=shown(numbers.used, fields=_fields),
         ),
         Figure(
             "facts", "At equilibrium", "Numbers of both links at equilibrium",

@@ -23,7 +23,7 @@ const halves = (words) => {
   return at === undefined ? [words] : [words.slice(0, at), words.slice(at + 1)];
 };
 
-/** What uPlot writes along an axis: smaller where it is longer than the axis, and beside a much shorter axis halved. */
+/** What uPlot writes along an axis: smaller if it is longer than the axis, and in two lines along a much shorter axis. */
 const fitting = (words) => (u, axis) => {
   const { ctx, bbox } = u,
     room = 0.98 * (axis === 0 ? bbox.width : bbox.height),
@@ -122,7 +122,7 @@ export class Curves extends Picture {
   }
 
   /**
-   * Whether names stand at the ends of the curves: the page says so, or there is room and each is a curve that ends
+   * Whether names stand at the ends of the curves: the page wants it, or there is room and each is a curve that ends
    * where others do not.
    */
   direct() {

@@ -60,7 +60,7 @@ export const alone = (svg, title, width, height) => {
 
 /**
  * show({ states, pi, edges, flows, kinds }): circles by the fraction of time, arrows by the flow between states;
- * `kinds` says in words what each kind of state is.
+ * `kinds` describes each kind of state in words.
  */
 export class Ladder extends Picture {
   show(data) {

@@ -305,7 +305,7 @@ export const ready = (model) => {
       usual = Math.max(...from.map(residual).filter(Number.isFinite)); // how fast it moves elsewhere
     for (const one of from) {
       const rest = newton(parameters, one, base);
-      // a derivative without bound stops Newton's method where nothing rests
+      // a derivative without bound stops Newton's method where there is no equilibrium
       if (rest && !(residual(rest) <= 1e-6 * usual)) continue;
       const near = (other) =>
         rest.every((r, i) => Math.abs(r - other.rest[i]) <= 1e-6 * (Math.abs(r) + Math.abs(base[i])));

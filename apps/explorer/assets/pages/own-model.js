@@ -271,7 +271,7 @@ const work = (state, figure) => {
   whenIdle(piece);
 };
 
-/** Whether a chart's equilibria are those of the rest at the sliders. */
+/** Whether a chart's equilibria belong to the equilibrium at the sliders. */
 const sameRest = (own, chart, parameters, rest) => {
   const size = chart.ys.length,
     [across, up] = own.model.axes;

@@ -7,7 +7,7 @@ const INPUTS = ["phi", "psi", "bdp_1", "buffer_1", "bdp_3", "buffer_3", "weight_
 
 const STYLES = [{ width: 9, pale: true }, { width: 4 }, { width: 3, dash: [8, 8] }, { width: 3, dash: [0, 10, 4, 2] }];
 
-/** Utilisation of both links at equilibrium, in both readings, at buffers of the same share of both links. */
+/** Utilisation of both links at equilibrium, in both interpretations, at buffers of the same fraction of both links. */
 const used = ({ run, rows, buffers }, values) => {
   const x = INPUTS.map((name) => values[name]),
     out = new Float64Array(rows.length),
