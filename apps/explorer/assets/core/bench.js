@@ -237,9 +237,7 @@ export const bench = (root, spec) => {
     ),
   );
   showControls();
-  const twice = drawing.draws === "twice";
-  scene.draw(twice);
-  if (twice) requestAnimationFrame(() => setTimeout(scene.draw)); // after the first paint
+  scene.draw();
   if (complaints.length) address(); // a copied link is a good one
   signal.addEventListener("abort", () => clearTimeout(timer));
   return values;
