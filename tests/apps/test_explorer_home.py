@@ -83,7 +83,7 @@ def test_the_lights_are_saved_with_their_numbers_and_code(tab: Page, other: Page
     assert [row[0] for row in rows] == ["method", "model", "packets", "Linux"]
     assert float(rows[1][2]) == pytest.approx(came["model"], rel=1e-9)
     keep(tab, ".living", "Show the code")
-    table = table_of(tab.locator(".living .code pre").inner_text())
+    table = table_of(tab.locator(".living .code pre", has_text="table").inner_text())
     assert table.set_index("quantity").chain["nothing"] == pytest.approx(came["model"], rel=1e-6)
     keep(tab, ".living", "Copy to embed")
     tab.get_by_text("Copied.").wait_for()

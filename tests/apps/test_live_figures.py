@@ -102,7 +102,7 @@ def test_a_widget_draws_follows_and_ends(tab: Page, tmp_path: Path) -> None:
         threading.Thread(target=host.serve_forever, daemon=True).start()
         tab.goto(f"http://127.0.0.1:{host.server_address[1]}/index.html")
         tab.wait_for_function(
-            "() => document.querySelector('div:last-child').shadowRoot?.querySelector('canvas')?.clientWidth > 200"
+            "() => document.querySelector('div:last-child')?.shadowRoot?.querySelector('canvas')?.clientWidth > 200"
         )
         ink = "(node) => getComputedStyle(node).getPropertyValue('--ink').trim()"
         assert tab.locator(".live").evaluate(ink).startswith("#")

@@ -103,9 +103,8 @@ PAGE = Page(
             code=_motion(numbers.shares), command=command,
         ),
         Figure(
-            "used", "How full both links are at equilibrium", "Curves: the utilisation of each link in both "
-            "interpretations, against the buffer; a line marks the buffer of L1",
-            code=shown(numbers.used, fields=_fields),
+            "used", "How full both links are at equilibrium", "Curves: utilisation of each link against the "
+            "buffer, in both interpretations; a line marks the buffer of L1", code=shown(numbers.used, fields=_fields),
         ),
         Figure(
             "facts", "At equilibrium", "Numbers of both links at equilibrium",
