@@ -34,16 +34,17 @@ $(READY): pyproject.toml constraints.txt
 report: $(READY)
 	$(BIN)/tcpdynamics report --output report/index.html
 
-# Three parts side by side: the applications wait for a browser half of their time. A process for each part, since those
+# Three parts side by side: pages wait for a browser half of their time. A process for each part, since those
 # that share the files out (pytest-xdist) were slower: each collects all tests and loads, or compiles, the same code.
 PYTEST := $(BIN)/python -m pytest --durations=40 --durations-min=1
 SOLVED := tests/solvers tests/models tests/paper_figures tests/docs
+PAGES := $(wildcard $(addprefix tests/apps/,test_explorer*.py test_pages*.py test_report*.py test_live*.py))
 test: $(READY)
 	$(BIN)/ruff check .
 	@{ $(BIN)/mypy && $(PYTEST) $(SOLVED); } & solved=$$!; \
-	$(PYTEST) tests/apps & apps=$$!; \
-	$(PYTEST) tests src/tcpdynamics --ignore=tests/apps $(addprefix --ignore=,$(SOLVED)); code=$$?; \
-	wait $$solved || code=1; wait $$apps || code=1; exit $$code
+	$(PYTEST) $(PAGES) & pages=$$!; \
+	$(PYTEST) tests src/tcpdynamics $(addprefix --ignore=,$(SOLVED) $(PAGES)); code=$$?; \
+	wait $$solved || code=1; wait $$pages || code=1; exit $$code
 
 # A warning is an error: a link that leads nowhere, a page that no list has, a docstring that cannot be read.
 docs: $(READY)

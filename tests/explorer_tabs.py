@@ -5,14 +5,22 @@ from __future__ import annotations
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
+import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
 
 #: The browser waits as long for a picture [ms]; a busy machine may have to compile the simulator first.
 PATIENCE = 180_000
+#: Pages on which what is alike on all is tried each time; on the others with the slow tests.
+OFTEN = {"", "sub-packet", "own-model", "strip", "paper-leap"}
+
+
+def often(slugs: Iterable[str]) -> list[Any]:
+    """Pages as parameters of a test; those that are not in `OFTEN` are slow."""
+    return [pytest.param(slug, marks=[] if slug in OFTEN else pytest.mark.slow) for slug in slugs]
 
 
 def get(address: str, host: str = "") -> tuple[int, bytes]:

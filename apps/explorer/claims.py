@@ -30,6 +30,8 @@ from .jobs import JobKind, Parts, Progress
 PATIENCE = 1.0
 #: Readings that a row lists.
 MOST_READINGS = 12
+#: What a served page fetches when a row is opened, or words are typed: half of all.
+LATER = "lines"
 #: Digits of a figure's numbers: more than a screen can show.
 DIGITS = 7
 
@@ -50,6 +52,7 @@ def facts(whole: bool = False) -> dict[str, Any]:
     statements = [{"paper": table["id"], **one} for table in tables for one in table["statements"]]
     by_name = {row["id"]: row for table in tables for row in table["rows"]}
     rows = [claim_facts(by_name[cell]) for one in statements for cell in one["cells"]]
+    answers = {name: answer(row) for name, row in by_name.items()}
     papers = {table["id"]: table["title"] for table in tables}
     shown = {row["figure"] for row in rows if row["figure"] and not known[row["figure"]].simulates}
     return {
@@ -61,6 +64,7 @@ def facts(whole: bool = False) -> dict[str, Any]:
         "verdicts": VERDICTS,
         "several": SEVERAL,
         "rows": rows,
+        LATER: {name: came["lines"] for name, came in answers.items() if came},
         "figures": {name: drawn(name) for name in sorted(shown)} if whole else {},
     }
 
@@ -75,7 +79,7 @@ def claim_facts(row: dict[str, Any]) -> dict[str, Any]:
         "published": f"{row['quantity']}: {row['published']}".replace("≥ ", "≥\N{NO-BREAK SPACE}"),
         "figure": "" if simulates else row["figure"], "packets": row["figure"] if simulates else "",
         "commands": [row["command"], *draw], "scenario": ledger_rows.scenario_of(claim),
-        "answer": answer(row),
+        "verdict": row["verdict"] if row["setting"] else None,
     }  # fmt: skip
 
 
@@ -191,6 +195,10 @@ def _lists(part: Any) -> Any:
 def add_routes(server: Any) -> None:
     """Let a server answer the page."""
     from flask import Response, abort
+
+    @server.get(f"/claims/{LATER}.json")  # type: ignore[untyped-decorator]
+    def claim_lines() -> Response:
+        return Response(json.dumps(facts()[LATER]), mimetype="application/json")
 
     @server.get("/claims/figures/<name>.json")  # type: ignore[untyped-decorator]
     def claim_figure(name: str) -> Response:

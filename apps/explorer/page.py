@@ -354,6 +354,8 @@ class Page:
         Whether it opens from disk too; a page whose answers need a server does not.
     facts : callable, optional
         What the script of a page of its own shape must know, as JSON; with True, also what it could ask a server for.
+    later : str
+        Name of the facts that a served document lacks: its script fetches them when they are needed.
     jobs : tuple of JobKind
         What it may have done in the background; its script starts one with `startJob`.
     main : tuple of str
@@ -386,6 +388,7 @@ class Page:
     answers: Mapping[str, Callable[[Values, str], Any]] = field(default_factory=dict)
     exported: bool = True
     facts: Callable[[bool], dict[str, Any]] | None = None
+    later: str = ""
     jobs: tuple[JobKind, ...] = ()
     main: tuple[str, ...] = ()
     presets: tuple[Preset, ...] = ()

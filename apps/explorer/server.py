@@ -73,7 +73,8 @@ def spec_of(page: Page, search: str = "") -> dict[str, Any]:
     except InputError as error:
         values, complaints = page.start(), [str(error)]
     places = {name: f"/{name}/" for name in ("functions", "answers", "code", "netcdf")} | {"plotly": "/plotly.min.js"}
-    return page.spec() | places | {"values": values, "complaints": complaints}
+    spec = page.spec() | places | {"values": values, "complaints": complaints}
+    return spec | {"facts": {k: v for k, v in spec["facts"].items() if k != page.later}} if page.later else spec
 
 
 def places() -> Places:

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 import numpy as np
 import pytest
-from explorer_tabs import TITLES, get, keep, legible, move, numbers, opened
+from explorer_tabs import TITLES, get, keep, legible, move, numbers, often, opened
 from playwright.sync_api import Page
 
 from tcpdynamics.apps.explorer.fluid_boundary import FIELDS, MODELS
@@ -80,7 +80,7 @@ def test_a_legend_has_values_only_while_something_is_pointed_at(tab: Page, files
     assert all(float(text) > 0 for text in values.all_inner_texts())
 
 
-@pytest.mark.parametrize("slug", MOVED)
+@pytest.mark.parametrize("slug", often(MOVED))
 def test_a_link_opens_the_same_picture_in_a_fresh_browser(tab: Page, other: Page, server: str, slug: str) -> None:
     opened(tab, f"{server}/{slug}")
     for choice in (c for c in pages()[slug].controls if isinstance(c, Choice)):
@@ -94,7 +94,7 @@ def test_a_link_opens_the_same_picture_in_a_fresh_browser(tab: Page, other: Page
     assert numbers(other) == shown
 
 
-@pytest.mark.parametrize("slug", MOVED)
+@pytest.mark.parametrize("slug", often(MOVED))
 def test_files_open_from_disk_with_the_same_numbers(tab: Page, server: str, files: Path, slug: str) -> None:
     opened(tab, f"{server}/{slug}")
     served = [numbers(tab, i) for i in range(len(pages()[slug].figures))]

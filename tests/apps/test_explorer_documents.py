@@ -22,7 +22,7 @@ from tcpdynamics.errors import DomainError
 
 #: Bytes on the wire and requests before the first picture.
 LIGHT, FEW = 150_000, 10
-FIRST_PICTURE = "() => document.querySelector('.picture svg, .picture canvas')"
+FIRST_PICTURE = "() => document.querySelector('.picture svg, .picture canvas, .claim, .shares')"
 #: Every request that began before the first picture stood in the page: its address, and its bytes with 300 of a
 #: header. The browser notes the moment itself, so that a busy machine's late look counts nothing that came afterwards.
 WATCH = f"""new MutationObserver((_, watch) => {{
@@ -34,7 +34,7 @@ BEFORE = """() => performance.getEntries().filter((one) => /^(navigation|resourc
     .filter((one) => one.startTime <= pictured).map((one) => [one.name, 300 + one.encodedBodySize])"""
 
 
-@pytest.mark.parametrize("slug", [slug for slug, page in pages().items() if page.controls])
+@pytest.mark.parametrize("slug", [*(slug for slug, page in pages().items() if page.controls), "claims", "stacks"])
 def test_a_first_visit_is_light(other: Page, server: str, slug: str) -> None:
     other.add_init_script(WATCH)
     other.goto(f"{server}/{slug}", wait_until="commit")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from explorer_tabs import PATIENCE, get, keep, move, opened
+from explorer_tabs import PATIENCE, get, keep, move, often, opened
 from playwright.sync_api import Browser, Page, Route
 
 from tcpdynamics.apps.explorer.pages import pages
@@ -66,7 +66,7 @@ def test_a_function_that_does_not_come_is_told_and_asked_for_again(
     page.wait_for_function("() => !document.querySelector('main.old')")
 
 
-@pytest.mark.parametrize("slug", ["", *pages()])
+@pytest.mark.parametrize("slug", often(["", *pages()]))
 def test_a_script_that_does_not_come_is_told_and_can_be_loaded_again(browser: Browser, server: str, slug: str) -> None:
     page = browser.new_page()
     for script in (r"/core\.js", r"/site/.*/(?!core)[\w-]+\.js"):

@@ -326,7 +326,7 @@ WHOLE = """(one) => { const b = one.getBoundingClientRect();
     document.elementFromPoint((r.left + r.right) / 2, (r.top + r.bottom) / 2))); }"""
 
 
-@pytest.mark.parametrize("size", [(1280, 720), (390, 844)])
+@pytest.mark.parametrize("size", [pytest.param((1280, 720), marks=pytest.mark.slow), (390, 844)])
 @pytest.mark.parametrize("model", [*TEXTS, *SEVERAL])
 def test_the_verdict_is_whole_with_equilibrium_and_period(
     tab: Page, server: str, model: str, size: tuple[int, int]

@@ -49,9 +49,10 @@ def test_structure_and_totals(result):
     check_totals(result)
 
 
-def test_tied_cases_agree_on_the_clock_of_ns2_alone() -> None:
+@pytest.mark.parametrize("scale", [0.5, pytest.param(1.0, marks=pytest.mark.slow)])
+def test_tied_cases_agree_on_the_clock_of_ns2_alone(scale: float) -> None:
     """On the grid of times the wide case comes to something else: the comparison can tell the two clocks apart."""
-    double, grid = (PacketsVsNs2(cases=TIED, exact=exact).run() for exact in (True, False))
+    double, grid = (PacketsVsNs2(cases=TIED, exact=exact, scale=scale).run() for exact in (True, False))
     assert (double.verdict == "agrees").all()
     assert grid.verdict.sel(case="wide_tied", quantity="Jain's index") == "differs"
 

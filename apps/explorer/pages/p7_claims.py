@@ -5,7 +5,7 @@ from __future__ import annotations
 from tcpdynamics.paper_figures.ledger import HISTORY
 from tcpdynamics.paper_figures.statements import MARKS
 
-from ..claims import AGAIN, WITH_PACKETS, facts
+from ..claims import AGAIN, LATER, WITH_PACKETS, facts
 from ..page import Page
 
 PAGE = Page(
@@ -16,6 +16,7 @@ PAGE = Page(
     figures=(),
     printed=(),
     facts=facts,
+    later=LATER,
     menu=True,
     jobs=(WITH_PACKETS, AGAIN),
     notes=(

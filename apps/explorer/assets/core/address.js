@@ -30,12 +30,13 @@ export const refusal = (c, x, text) => {
 export const wordsOf = (written) => [...new URLSearchParams(written)];
 
 /**
- * Values of the controls, and a sentence for each word that was refused (its default is taken).
- * @param {any} spec
+ * Values of the controls, and a sentence for each word that was refused (its default is taken). A page without pictures
+ * has no `others`.
+ * @param {{ controls: any[] }} spec
  * @param {string} written
  * @returns {[Record<string, any>, string[]]}
  */
-export const readAddress = (spec, written) => {
+export const readAddress = (spec, written, others = OTHERS) => {
   const values = Object.fromEntries(spec.controls.map((c) => [c.name, c.start])),
     complaints = [];
   const words = wordsOf(written);
@@ -44,7 +45,7 @@ export const readAddress = (spec, written) => {
   if (words.length > MAX_WORDS) return [values, [`the address has more than ${MAX_WORDS} words and was not read`]];
   const twice = words.map(([name]) => name).find((name, i, all) => all.indexOf(name) < i);
   if (twice !== undefined) return [values, [`the address has ${twice.slice(0, 40)} twice and was not read`]];
-  const known = new Map(words.filter(([name]) => !OTHERS.includes(name)));
+  const known = new Map(words.filter(([name]) => !others.includes(name)));
   for (const c of spec.controls) {
     const text = known.get(c.name);
     if (text === undefined) continue;

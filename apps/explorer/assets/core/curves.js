@@ -23,7 +23,7 @@ const halves = (words) => {
   return at === undefined ? [words] : [words.slice(0, at), words.slice(at + 1)];
 };
 
-/** What uPlot writes along an axis: smaller if it is longer than the axis, and in two lines along a much shorter axis. */
+/** What uPlot writes along an axis: smaller if longer than the axis, and in two lines along a much shorter axis. */
 const fitting = (words) => (u, axis) => {
   const { ctx, bbox } = u,
     room = 0.98 * (axis === 0 ? bbox.width : bbox.height),

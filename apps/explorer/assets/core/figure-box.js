@@ -36,10 +36,16 @@ const linkOf = (spec, values, more = "") => {
   return new URL(pageAddress(spec, spec.slug, words), location.href).href;
 };
 
+/** A server that nobody else reaches. */
+const LOCAL = /^(localhost|127\.|\[::1\])/;
+
 const copied = async (text, say) => {
+  const here = LOCAL.test(location.host)
+    ? " The address opens on this machine only; export the pages for others (tcpdynamics explore --export)."
+    : "";
   try {
     await navigator.clipboard.writeText(text);
-    say("Copied.");
+    say(`Copied.${here}`);
   } catch {
     say(text);
   } // a page from disk may not write into the clipboard: its reader can

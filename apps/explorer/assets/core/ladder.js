@@ -147,7 +147,7 @@ export class Ladder extends Picture {
         free = ([x, y]) =>
           x > LEFT + half &&
           x < width - half &&
-          taken.every(([cx, cy, w, h]) => Math.abs(cx - x) > w + half || Math.abs(cy - y) > h + 5);
+          taken.every(([cx, cy, w, h]) => Math.abs(cx - x) > w + half + 2 || Math.abs(cy - y) > h + 7);
       const spot = [0.5, 0.42, 0.58, 0.35, 0.65, 0.28, 0.72, 0.2, 0.8].map(at).find(free);
       if (!spot) continue; // its title says it
       taken.push([spot[0], spot[1], half, 6]);

@@ -58,6 +58,7 @@ export const sums = ({ states: size, events, waits }, out, timer, largest, least
     room = (largest + 1) * size; // n round trips left begin at n * size
   const lengths = waits.map(([, , doubled]) => timer * doubled - 1),
     silent = new Set(waits.map((wait) => wait[0]));
+  const awake = Int32Array.from({ length: size }, (_, i) => i).filter((i) => !silent.has(i));
   const from = Int32Array.from(events.map((one) => one[0])),
     next = Int32Array.from(events.map((one) => one[1])),
     packets = Float64Array.from(events.map((one) => one[2]));
@@ -96,7 +97,7 @@ export const sums = ({ states: size, events, waits }, out, timer, largest, least
   for (let L = least; L <= largest; L++) {
     const [mean, square, zero] = [first, second, none].map((row, which) => {
       let sum = 0;
-      for (let i = 0; i < size; i++) if (!silent.has(i)) sum += out[pi + i] * row[L * size + i];
+      for (let i = 0; i < awake.length; i++) sum += out[pi + awake[i]] * row[L * size + awake[i]];
       waits.forEach(([b], k) => {
         const c = out[pi + b] / lengths[k],
           ends = Math.min(lengths[k], L);

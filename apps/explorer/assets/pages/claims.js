@@ -1,6 +1,7 @@
 // @ts-check
 // The papers' claims with what was recorded of each, at once; a figure for the row that is opened;
 // a claim decided again, or packets simulated, on request.
+import { readAddress } from "../core/address.js";
 import { complaint, element, headed } from "../core/dom.js";
 import { startJob } from "../core/jobs.js";
 import { page } from "../core/pages.js";
@@ -12,28 +13,22 @@ const LONGEST = 200,
   ANY = "all";
 const later = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
-/**
- * Words of the address; what is none of the choices is replaced by the first, with a sentence.
- * @returns {[Record<string, string>, string[]]}
- */
-const read = (choices, served) => {
-  const search = served ? location.search : location.hash.slice(1),
-    said = [],
-    state = { words: "", open: "" };
-  const words = search.length > 4096 ? new Map([["", ""]]) : new Map(new URLSearchParams(search));
-  for (const [name, list] of Object.entries(choices)) {
-    const word = words.get(name);
-    if (name !== "open") state[name] = list[0];
-    if (word !== undefined && list.includes(word)) state[name] = word;
-    else if (word !== undefined) said.push(`${name} must be one of the page's choices, got ${word.slice(0, 40)}`);
+/** Words of the address: a filter's, text to search for, and the cell that is open. */
+const read = (facts, byName, written) => {
+  const chosen = (name, list) => ({ name, choices: [ANY, ...list], start: ANY }),
+    text = (name) => ({ name, lines: 1, longest: LONGEST, start: "" });
+  const controls = [
+    chosen("paper", Object.keys(facts.papers)),
+    chosen("verdict", facts.verdicts),
+    text("words"),
+    text("open"),
+  ];
+  const [state, complaints] = readAddress({ controls }, written, []);
+  if (state.open && !byName.has(state.open)) {
+    complaints.push(`no claim has the name ${state.open.slice(0, 40)}`);
+    state.open = "";
   }
-  if (words.has("words")) state.words = words.get("words").slice(0, LONGEST);
-  const strange = [...words.keys()].find((name) => !Object.hasOwn(state, name));
-  if (strange !== undefined)
-    said.push(
-      `this page has no ${strange.slice(0, 40) || "address as long as that"}; it has ${Object.keys(state).join(", ")}`,
-    );
-  return [state, said];
+  return { state, complaints };
 };
 
 const mount = (root, spec, signal) => {
@@ -41,10 +36,7 @@ const mount = (root, spec, signal) => {
     { facts } = spec,
     byName = new Map(facts.rows.map((row) => [row.name, row]));
   const figures = { ...facts.figures };
-  const [state, complaints] = read(
-    { paper: [ANY, ...Object.keys(facts.papers)], verdict: [ANY, ...facts.verdicts], open: [...byName.keys()] },
-    served,
-  );
+  const { state, complaints } = read(facts, byName, served ? location.search : location.hash.slice(1));
 
   const address = () => {
     const words = new URLSearchParams(Object.entries(state).filter(([, word]) => word && word !== ANY)).toString();
@@ -60,6 +52,13 @@ const mount = (root, spec, signal) => {
     }
     return null;
   };
+
+  /** What was recorded of each row, in lines: with the page from disk, else from the server at the first need. */
+  let coming = null;
+  const recorded = async () =>
+    (facts.lines ||= await (coming ||= get("/claims/lines.json")
+      .then((answer) => answer.json())
+      .finally(() => (coming = null))));
 
   // ---- a row -----------------------------------------------------------------------------------------------
   const items = new Map();
@@ -119,11 +118,11 @@ const mount = (root, spec, signal) => {
       box,
     ];
   };
-  const lines = (answer) =>
+  const listed = (lines) =>
     element(
       "dl",
       {},
-      ...Object.entries(answer.lines).flatMap(([head, text]) => [
+      ...Object.entries(lines).flatMap(([head, text]) => [
         element("dt", {}, head),
         Array.isArray(text)
           ? element("dd", {}, element("ul", {}, ...text.map((one) => element("li", {}, one))))
@@ -132,19 +131,23 @@ const mount = (root, spec, signal) => {
     );
   const fill = async (row) => {
     const { body } = items.get(row.name),
+      came = element("div", {}),
       box = element("div", { class: "claim-figure" }),
       now = element("div", { class: "claim-again" });
     const again = served
       ? [
           background("Decide it again (quick setting)", "claim", row.name, async (its) => {
             const answer = await (await get(its.address("answer.json"))).json();
-            now.replaceChildren(element("p", {}, element("strong", {}, `Now: ${answer.verdict}`)), lines(answer));
+            now.replaceChildren(
+              element("p", {}, element("strong", {}, `Now: ${answer.verdict}`)),
+              listed(answer.lines),
+            );
           }),
           now,
         ]
       : [];
     body.replaceChildren(
-      row.answer ? lines(row.answer) : element("p", {}, "It was not decided yet; the command decides it."),
+      came,
       box,
       ...(served && row.packets ? packets(row) : []),
       ...again,
@@ -166,9 +169,14 @@ const mount = (root, spec, signal) => {
         : []),
     );
     try {
+      came.replaceChildren(
+        row.verdict
+          ? listed((await recorded())[row.name])
+          : element("p", {}, "It was not decided yet; the command decides it."),
+      );
       await draw(row, box);
     } catch (error) {
-      body.append(complaint(`No figure: ${error.message}.`));
+      body.append(complaint(`Not all is here: ${error.message}.`));
     }
     root.dispatchEvent(new CustomEvent("drawn"));
   };
@@ -191,7 +199,7 @@ const mount = (root, spec, signal) => {
       element(
         "summary",
         {},
-        badge(row.answer ? row.answer.verdict : "not decided yet"),
+        badge(row.verdict || "not decided yet"),
         element("span", { class: "published" }, row.published),
         element("span", { class: "where" }, row.where),
       ),
@@ -229,7 +237,7 @@ const mount = (root, spec, signal) => {
     facts.rows.filter(
       (row) =>
         (state.paper === ANY || row.paper === state.paper) &&
-        (state.verdict === ANY || (row.answer && row.answer.verdict === state.verdict)) &&
+        (state.verdict === ANY || row.verdict === state.verdict) &&
         state.words
           .toLowerCase()
           .split(/\s+/)
@@ -241,23 +249,25 @@ const mount = (root, spec, signal) => {
       facts.papers[row.paper],
       row.where,
       row.published,
-      ...(row.answer ? Object.values(row.answer.lines) : []),
+      ...Object.values((facts.lines && facts.lines[row.name]) || {}),
     ]
       .join(" ")
       .toLowerCase();
   const counted = element("p", { class: "counted", role: "status" });
   const show = () => {
+    if (state.words && !facts.lines)
+      recorded().then(show, (error) => {
+        said.textContent = `The words of the results are not here: ${error.message}.`;
+      });
     const rows = shown(),
       names = new Set(rows.map((row) => row.name)),
-      open = rows.filter((row) => !row.answer).length;
+      open = rows.filter((row) => !row.verdict).length;
     for (const [name, { box }] of items) box.hidden = !names.has(name);
     for (const { one, box } of statements) {
       box.hidden = !one.cells.some((name) => names.has(name));
       if (state.words) box.open = !box.hidden;
     }
-    const counts = facts.verdicts
-      .map((v) => [rows.filter((row) => row.answer && row.answer.verdict === v).length, v])
-      .filter(([n]) => n);
+    const counts = facts.verdicts.map((v) => [rows.filter((row) => row.verdict === v).length, v]).filter(([n]) => n);
     if (open) counts.push([open, "not decided yet"]);
     counted.textContent = `${rows.length} of ${facts.rows.length} cells${counts.length ? `: ${counts.map(([n, v]) => `${n} ${n === 1 ? v : (facts.several[v] ?? v)}`).join(", ")}` : ""}.`;
   };

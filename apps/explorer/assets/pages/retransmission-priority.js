@@ -4,7 +4,8 @@ import { percent, title } from "../core/numbers.js";
 import { page } from "../core/pages.js";
 import { flow, sums, zero } from "../models/flow.js";
 
-const kept = { sums: new Map() };
+/** Sums of all slices, once the slice has moved: those of one slice take half of the time. */
+const kept = { sums: new Map(), slice: 0, every: false };
 /** While a slider moves, one point of so many is drawn. */
 const COARSE = 4;
 
@@ -37,7 +38,8 @@ page("retransmission-priority", {
       } = functions.repeat,
       { base_timeout: timer, slice: L } = values,
       largest = spec.controls.find((c) => c.name === "slice").high;
-    const key = JSON.stringify([timer, values.backoff_cap, values.collapse]);
+    kept.every ||= (kept.slice ||= L) !== L;
+    const key = JSON.stringify([timer, values.backoff_cap, values.collapse, kept.every]);
     const coarse = moving && !cases.every(([name]) => kept.sums.has(`${key} ${name}`)),
       apart = coarse ? COARSE : 1;
     const grid = Float64Array.from(
@@ -62,7 +64,7 @@ page("retransmission-priority", {
           silent: waits.reduce((sum, [b]) => sum + out[2 + b], 0),
           repeat: repeat(p, ratio * p),
         };
-        return { ...own, ...sums(chain, out, timer, largest) };
+        return { ...own, ...(kept.every ? sums(chain, out, timer, largest) : sums(chain, out, timer, L, L)) };
       };
       const curve = remembered(kept.sums, `${key} ${name}${coarse ? " coarse" : ""}`, () =>
         Array.from(grid, (share) => about(root(share))),

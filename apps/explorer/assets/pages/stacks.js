@@ -1,5 +1,6 @@
 // @ts-check
 // Fractions of a link that pairs of stacks get, as recorded: a table for each link, and all numbers of a chosen cell.
+import { readAddress } from "../core/address.js";
 import { complaint, element, headed } from "../core/dom.js";
 import { page } from "../core/pages.js";
 
@@ -11,16 +12,10 @@ const tint = (share) =>
 const mount = (root, spec) => {
   const served = Boolean(spec.values),
     { facts } = spec;
-  const parameters = new URLSearchParams(served ? location.search : location.hash.slice(1));
-  const state = { link: facts.links[0], sender: facts.senders[0], beside: "cubic" },
-    complaints = [];
-  const choices = { link: facts.links, sender: facts.senders, beside: facts.senders };
-  for (const [name, word] of parameters) {
-    if (!Object.hasOwn(choices, name))
-      complaints.push(`this page has no ${name.slice(0, 40)}; it has ${Object.keys(choices).join(", ")}`);
-    else if (choices[name].includes(word)) state[name] = word;
-    else complaints.push(`${name} must be one of the page's choices, got ${word.slice(0, 40)}`);
-  }
+  const choices = { link: facts.links, sender: facts.senders, beside: facts.senders },
+    controls = Object.entries(choices).map(([name, list]) => ({ name, choices: list, start: list[0] }));
+  controls[2].start = "cubic";
+  const [state, complaints] = readAddress({ controls }, served ? location.search : location.hash.slice(1), []);
   const address = () => {
     const text = new URLSearchParams(state).toString();
     history.replaceState(null, "", served ? `${location.pathname}?${text}` : `#${text}`);
