@@ -80,6 +80,14 @@ def test_chosen_flows_are_drawn_beside_all_of_them() -> None:
         assert "of 2 flows" not in make(recorded(), flows=[1]).layout.title.text
 
 
+def test_a_flow_has_one_colour_in_all_pictures() -> None:
+    for part in (recorded(), recorded().isel(flow=[0])):
+        makers = (plots.window_figure, plots.throughput_figure, plots.drops_figure)
+        colours = [{t.name.split(":")[0]: t.line.color for t in make(part).data} for make in makers]
+        for name, colour in colours[0].items():
+            assert name.startswith("flow ") and [one[name] for one in colours] == 3 * [colour]
+
+
 def test_throughput_falls_back_on_slices() -> None:
     found = traces(plots.throughput_figure(recorded().drop_dims("receive")))
     assert found["all flows"] == ([10.0, 12.0, 14.0], [15.0, 15.0, 15.0])

@@ -21,6 +21,8 @@ SHOWN = 6
 
 #: Sends that a sequence figure takes where the caller gives no times; more make a page slow.
 _SENDS = 20_000
+#: The line of several flows; the second where the result has a part of the flows.
+TOGETHER = ("all flows", "these flows together")
 
 
 def simulation_figure(result: xr.Dataset, what: str = "") -> go.Figure:
@@ -282,12 +284,13 @@ def _check_width(width: float) -> None:
 
 
 def _steps(figure: Any, edges: np.ndarray, rates: dict[str, np.ndarray]) -> None:
-    """A line for each rate, constant between edges."""
+    """A line for each rate, constant between edges; each flow in its colour of the windows."""
+    together = next(iter(rates)) in TOGETHER
     for j, (name, values) in enumerate(rates.items()):
         # The last value once more, so that its step has a width.
         figure.add_scatter(
             x=edges, y=np.append(values, values[-1:]), name=name, mode="lines",
-            line={"color": COLOURS[(j - 1) % len(COLOURS)], "shape": "hv", "width": 1 if j else 2},
+            line={"color": COLOURS[(j - together) % len(COLOURS)], "shape": "hv", "width": 1 if j else 2},
         )  # fmt: skip
     figure.update_yaxes(rangemode="tozero")
 
@@ -549,4 +552,4 @@ def _lines(result: xr.Dataset, chosen: list[int]) -> dict[str, list[int]]:
     if len(flows) == 1:
         return flow_lines
     count = sum(group.get("count", 1) for group in _scenario(result).get("flows", ()))
-    return {"all flows" if len(flows) >= count else "these flows together": flows} | flow_lines
+    return {TOGETHER[len(flows) < count]: flows} | flow_lines
