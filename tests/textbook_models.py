@@ -24,6 +24,9 @@ MODELS = {
         "N' = P*N(t-tau)*exp(-N(t-tau)/a) - d*N\nP = 8 in 1..12\ntau = 4 in 0.5..15\na = 1 in 0.2..3\n"
         "d = 0.5 in 0.1..2\nN(0) = 0.4\nt in 0..100"
     ),
+    "Volterra: every place is on the boundary": (
+        "x' = a*x - x*y\ny' = x*y - m*y\na = 1 in 0.5..2\nm = 1 in 0.5..2\nx(0) = 0.5\nt in 0..20"
+    ),
     "predator and prey": (
         "x' = r*x*(1-x/K) - a*x*y/(1+a*h*x)\ny' = e*a*x*y/(1+a*h*x) - m*y\nr = 1 in 0.2..3\nK = 4 in 0.5..10\n"
         "a = 1.2 in 0.3..3\nh = 0.6 in 0.1..1\ne = 0.7 in 0.2..1\nm = 0.4 in 0.1..1\nx(0) = 1.1\ny(0) = 1\nt in 0..80"

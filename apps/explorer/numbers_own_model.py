@@ -22,6 +22,8 @@ JUMP, SLACK = 0.02, 2e-4
 HALVINGS, SLOPE = 14, 1e-3
 #: Of the chart's largest height: what lies on the boundary.
 MARGINAL = 1e-7
+#: The same, of the leading root at the sliders: a chart without any growth has rounding alone.
+STILL = 1e-9
 #: Of each parameter of a chart, where its axis begins and ends, and whether it counts in decades.
 Axes = dict[str, tuple[float, float, bool]]
 
@@ -153,7 +155,8 @@ def charted(problem: Any, axes: Axes) -> tuple[dict[str, Any], Any, Any]:
         return ends, np.empty((0, 0)), np.full(len(next(iter(ends.values()))), np.nan)
     states = followed(problem, point, axes, ends)
     height = heights(problem, ends, states)
-    height[np.abs(height) <= MARGINAL * np.nanmax(np.abs(height), initial=0.0)] = 0.0
+    still = STILL * np.abs(leading(problem, point)[:1]).max(initial=0.0)
+    height[np.abs(height) <= max(still, MARGINAL * np.nanmax(np.abs(height), initial=0.0))] = 0.0
     # zero next to a place without an equilibrium: two of them meet and end there, and nothing crosses
     none = np.pad(np.isnan(height).reshape((CELLS + 1,) * len(axes)), 1)
     next_to_none: Any = np.any([np.roll(none, by, way) for by in (-1, 1) for way in range(len(axes))], axis=0)

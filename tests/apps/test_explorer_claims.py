@@ -61,7 +61,8 @@ def rows(tab: Page) -> list[str]:
 def test_all_claims_are_there_at_once_with_what_was_recorded(tab: Page, server: str) -> None:
     tab.goto(f"{server}/claims")
     assert rows(tab) == CLAIMS
-    assert tab.locator(".counted").inner_text().startswith(f"{len(CLAIMS)} of {len(CLAIMS)} cells")
+    counted = f"{len(STATEMENTS)} of {len(STATEMENTS)} statements, {len(CLAIMS)} of {len(CLAIMS)} cells: "
+    assert tab.locator(".counted").inner_text().startswith(counted)
     several = [SEVERAL.get(name, name) for name in SHOWN.values()]
     assert not re.search(r"\d\d (holds|does)", tab.locator("main").inner_text())
     assert [int(n) for n, _ in re.findall(COUNTED, tab.locator(".counted").inner_text())] == [
@@ -115,8 +116,13 @@ def test_a_link_restores_filters_and_the_open_row(tab: Page, server: str) -> Non
 
 
 def test_a_verdict_in_the_filter_chooses(tab: Page, server: str) -> None:
+    """It is the statement's: each with that verdict, with all its cells."""
     tab.goto(f"{server}/claims?verdict=does+not+hold")
-    assert rows(tab) == [name for name in CLAIMS if SHOWN[name] == "does not hold"]
+    chosen = [one for one in STATEMENTS if one["verdict"] == "does not hold"]
+    assert rows(tab) == [name for one in chosen for name in one["cells"]]
+    assert tab.locator(".statement:not([hidden]) > summary > .published").all_inner_texts() == [
+        s["says"] for s in chosen
+    ]
 
 
 HOSTILE = {
@@ -161,7 +167,7 @@ def test_from_disk_every_figure_is_there(tab: Page, with_figures: Path) -> None:
 
 def test_from_disk_every_verdict_is_there(tab: Page, files: Path) -> None:
     tab.goto(f"{(files / 'claims.html').as_uri()}#verdict=holds&open={QUICK}")
-    assert rows(tab) == [name for name in CLAIMS if SHOWN[name] == "holds"]
+    assert rows(tab) == [name for one in STATEMENTS if one["verdict"] == "holds" for name in one["cells"]]
     tab.locator("#filter-verdict").select_option("all")
     verdicts = tab.locator(".verdict").all_text_contents()
     colours = tab.locator(".verdict").evaluate_all("(all) => all.map((v) => getComputedStyle(v).backgroundColor)")

@@ -39,12 +39,27 @@ test("a text is read: states, pasts, parameters with their notes, the time", () 
   assert.deepEqual([model.end, model.axes], [9, [0, 1]]);
 });
 
+test("where nothing grows or dies out anywhere, a chart has no stable place and no boundary", () => {
+  for (const scale of ["", "1e-6*", "1e6*"]) {
+    const text = `x' = ${scale}(a*x - x*y)\ny' = ${scale}(x*y - m*y)\na = 1 in 0.5..2\nm = 1 in 0.5..2\nx(0) = 0.5`,
+      chart = last(ready(parsed(text)));
+    assert.ok(chart.height.every((growth) => growth === 0));
+    assert.equal(chart.crossings.size, 0);
+  }
+});
+
 test("what cannot be read is refused with its line and column", () => {
   assert.equal(refused("x' = -x*(2\nk = 1 in 0..2"), "line 1, column 11: ) is expected here");
   assert.equal(
     refused("x' = -a*x\nk = 1 in 0..2"),
     "line 1, column 7: a has no line; give it one, as in a = 1 in 0..2",
   );
+  assert.equal(
+    refused("x' = r*x*(1-x(t-T))\nr = 1 in 0..2"),
+    "line 1, column 17: T has no line; give it one, as in T = 1 in 0..2",
+  );
+  assert.match(refused("x' = q*x"), /column 6: q has no line/);
+  assert.equal(refused("x' = -x"), "no line gives a parameter and its range, as in k = 1 in 0..2");
   assert.equal(refused("x' = -k*x\nk = 3 in 0..2"), "line 2, column 5: this lies outside its range");
   assert.equal(refused("x' = x;\nk = 1 in 0..2"), "line 1, column 7: this character means nothing here");
   assert.equal(refused("x' = 9^9^9^9\nk = 1 in 0..2"), "line 1, column 9: this is no finite number");

@@ -210,7 +210,7 @@ export const article = (root, spec) => {
         said.textContent = words;
       };
     // what is kept of the picture, its address too, is that of the page where everything moves
-    const bench = { ...own, slug: step.page || facts.page, plotly: "" },
+    const bench = { ...own, slug: step.page || facts.page, plotly: "", link: () => location.href },
       codes = [];
     const { menu, code } = figureParts(bench, f, () => scene.figures[f.name], values, say, codes);
     const put = () => {

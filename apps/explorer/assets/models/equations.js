@@ -354,7 +354,6 @@ export const parsed = (text) => {
   const { slopes, starts, parameters, short, end, chart } = linesOf(text);
   if (!slopes.length) refuse("no line says how a state changes, as in x' = -k*x");
   if (slopes.length > LIMITS.states) refuse(`there are ${slopes.length} states; at most ${LIMITS.states} are read`);
-  if (!parameters.length) refuse("no line gives a parameter and its range, as in k = 1 in 0..2");
   if (parameters.length > LIMITS.parameters)
     refuse(`there are ${parameters.length} parameters; at most ${LIMITS.parameters} are read`);
 
@@ -393,17 +392,19 @@ export const parsed = (text) => {
       used.add(node.name);
       return 0;
     }
+    const moves = node.name === "t" || stateOf.has(node.name);
+    if (!moves && !shorts.has(node.name))
+      refuse(`${node.name} has no line; give it one, as in ${node.name} = 1 in 0..2`, node.at);
     if (constant) refuse("only numbers and parameters can stand here", node.at);
     if (node.name === "t") driven = true;
-    if (node.name === "t" || stateOf.has(node.name)) return 0;
-    if (!shorts.has(node.name))
-      refuse(`${node.name} has no line; give it one, as in ${node.name} = 1 in 0..2`, node.at);
+    if (moves) return 0;
     if (open.includes(node.name)) refuse(`${node.name} is defined by itself`, node.at);
     if (open.length === LIMITS.nested) refuse(`at most ${LIMITS.nested} abbreviations stand in one another`, node.at);
     if (!sizes.has(node.name)) sizes.set(node.name, size(shorts.get(node.name), false, [...open, node.name]));
     return sizes.get(node.name);
   };
   const all = slopes.reduce((sum, one) => sum + size(one.node, false, []), 0);
+  if (!parameters.length) refuse("no line gives a parameter and its range, as in k = 1 in 0..2");
   if (all > LIMITS.operations) tooMany();
   for (const { name } of parameters) if (!used.has(name)) refuse(`${name} stands in no equation; leave its line out`);
   for (const one of short) named({ kind: "name", name: one.name.text, at: one.name }, false, []);

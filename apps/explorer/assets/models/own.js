@@ -22,8 +22,9 @@ const CODES = ["number", "+", "-", "*", "/", "^", "min", "max", ...Object.keys(U
 const KINK = 1e-9;
 /** How far, in parts of a state, an equilibrium may be unknown where its equations are singular. */
 const SINGULAR = 1e-6;
-/** Of the chart's largest height: what lies on the boundary. */
-const MARGINAL = 1e-7;
+/** Of the chart's largest height, and of the leading root at the sliders: what lies on the boundary. */
+const MARGINAL = 1e-7,
+  STILL = 1e-9;
 
 /**
  * A tape of a model's expressions. Inputs: t, states, pasts, parameters. `run(x)` gives the outputs; `slopes(x)` also
@@ -477,13 +478,16 @@ export function* charted(own, values, rest) {
     if (up !== undefined) out[up] = y;
     return out;
   };
+  const [root] = own.leading(values, rest, own.fixed(values).lags, 1) || [],
+    still = root ? STILL * Math.hypot(root.re, root.im) : 0;
   const visit = (i, j) => {
     const k = i * size + j;
     if (done[k]) return;
     done[k] = 1;
     const parameters = at(xs[i], ys[j]);
     rests[k] = followed(own, values, rest, xs[i], ys[j]);
-    height[k] = own.abscissa(parameters, rests[k], own.fixed(parameters).lags);
+    const growth = own.abscissa(parameters, rests[k], own.fixed(parameters).lags);
+    height[k] = Math.abs(growth) <= still ? 0 : growth;
   };
   const chart = {
     xs,

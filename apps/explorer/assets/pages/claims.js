@@ -233,11 +233,12 @@ const mount = (root, spec, signal) => {
   });
 
   // ---- filters ---------------------------------------------------------------------------------------------
+  const statementOf = new Map(facts.statements.flatMap((one) => one.cells.map((name) => [name, one])));
   const shown = () =>
     facts.rows.filter(
       (row) =>
         (state.paper === ANY || row.paper === state.paper) &&
-        (state.verdict === ANY || row.verdict === state.verdict) &&
+        (state.verdict === ANY || statementOf.get(row.name).verdict === state.verdict) &&
         state.words
           .toLowerCase()
           .split(/\s+/)
@@ -269,7 +270,8 @@ const mount = (root, spec, signal) => {
     }
     const counts = facts.verdicts.map((v) => [rows.filter((row) => row.verdict === v).length, v]).filter(([n]) => n);
     if (open) counts.push([open, "not decided yet"]);
-    counted.textContent = `${rows.length} of ${facts.rows.length} cells${counts.length ? `: ${counts.map(([n, v]) => `${n} ${n === 1 ? v : (facts.several[v] ?? v)}`).join(", ")}` : ""}.`;
+    const whole = new Set(rows.map((row) => statementOf.get(row.name)));
+    counted.textContent = `${whole.size} of ${facts.statements.length} statements, ${rows.length} of ${facts.rows.length} cells${counts.length ? `: ${counts.map(([n, v]) => `${n} ${n === 1 ? v : (facts.several[v] ?? v)}`).join(", ")}` : ""}.`;
   };
   const filter = (name, label, choices) => {
     const list = element(
@@ -313,7 +315,7 @@ const mount = (root, spec, signal) => {
       "form",
       { class: "controls", "aria-label": "Filters", onsubmit: (event) => event.preventDefault() },
       filter("paper", "paper", [[ANY, "all papers"], ...Object.entries(facts.papers)]),
-      filter("verdict", "verdict on the cell", [[ANY, "all verdicts"], ...facts.verdicts.map((v) => [v, v])]),
+      filter("verdict", "verdict on the statement", [[ANY, "all verdicts"], ...facts.verdicts.map((v) => [v, v])]),
       element("div", { class: "control" }, element("label", { for: "filter-words" }, "words"), words),
     ),
     counted,

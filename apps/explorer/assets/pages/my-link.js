@@ -266,7 +266,7 @@ page("my-link", {
       { name: "chain: loss", y: curve("loss") },
       { name: "chain: time silent", y: curve("silent") },
       { name: "chain: nothing in 20 s", y: curve("nothing") },
-    ];
+    ].filter(({ y }) => y.some(Number.isFinite));
     const place = (found) => ({
       kind: "points",
       y: x.map((n) => (found(n) ? found(n).mean : null)),

@@ -314,7 +314,7 @@ const shares = (
       },
     ],
   });
-  return index;
+  return { index, load: sum / rate };
 };
 
 page("t-refwa", {
@@ -392,7 +392,7 @@ page("t-refwa", {
     const [below, above, here] = [-1e-9, 1e-9, 0].map(radius); // the last leaves the slopes at equilibrium
     // the buffer is just full: either side has a multiplier of its own
     const bent = !all && !(Math.abs(above - below) < 1e-6 * (1 + below));
-    const index = shares(
+    const { index, load } = shares(
       values,
       functions.groups,
       figures,
@@ -445,8 +445,10 @@ page("t-refwa", {
     return {
       says,
       about: {
-        readings: `At φ = ${brief(values.phi)} and ψ = ${brief(values.psi)}, ${of("settles")} of ${fates.length} interpretations settle, do not: ${of("does not")}, on the edge: ${of("edge")}.`,
-        groups: `The code of round-trip times leaves a Jain's index of ${brief(index)}.`,
+        readings: `At φ = ${brief(values.phi)} and ψ = ${brief(values.psi)}, ${of("settles")} of ${fates.length} interpretations settle, ${of("does not")} ${of("does not") === 1 ? "does" : "do"} not, ${of("edge")} ${of("edge") === 1 ? "is" : "are"} on the edge.`,
+        groups:
+          `Jain's index of the rates is ${brief(index)}, by the six-bit code of round-trip times. The rates leave out ` +
+          `the wait in the queue: together they are ${percent(load)} of the link.`,
         code: `Within the code a decoded time is off by at most ${percent(error)}; beyond ${brief(functions.groups.longest)} s the code ends.`,
         table: `On ${values.line} T-REFWA has a fairness of ${inEnds(measured(last))} in packets, and Reno ${inEnds(measured(0))}; 95 % intervals.`,
       },
