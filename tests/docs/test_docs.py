@@ -232,7 +232,7 @@ CHOSEN = {
 
 @pytest.mark.parametrize("name", CHOSEN)
 def test_what_each_sender_does_with_chosen_losses(name):
-    made = runpy.run_path(str(DOCS / "_ext/tables.py"))
+    made = runpy.run_path(str(DOCS / "_ext/measured.py"))
     runs = [made["with_sender"](name, sender) for sender in ("tahoe", "reno", "newreno", "sack")]
     assert [made["in_a_cell"](run) for run in runs] == CHOSEN[name]
     drops = len(load_scenario(ready_scenarios()[name]).drops)
@@ -240,7 +240,7 @@ def test_what_each_sender_does_with_chosen_losses(name):
 
 
 def test_parameters_of_rules_and_paced_senders_have_their_tables():
-    tables = runpy.run_path(str(DOCS / "_ext/tables.py"))["parameters"]()
+    tables = runpy.run_path(str(DOCS / "_ext/measured.py"))["parameters"]()
     for name, file in {**RULES, "tfrc": PACED["tfrc"]["ns2"], "mtcp": PACED["mtcp"]["rfc"]}.items():
         named = {"tfrc": "tfrc_ns2", "mtcp": "mtcp"}.get(name, f"control_{name}")
         assert len(tables.get(named, "||")) == 2 + len(parameters_of(file))

@@ -84,7 +84,7 @@ def test_queues_by_linuxs_rules_are_linuxs_in_all_quantities(result: xr.Dataset,
 
 
 def test_the_generated_table_has_these_numbers(result: xr.Dataset) -> None:
-    made = runpy.run_path(str(Path(__file__).parents[2] / "docs/_ext/tables.py"))["controls"](result)
+    made = runpy.run_path(str(Path(__file__).parents[2] / "docs/_ext/measured.py"))["controls"](result)
     table = "\n".join(made["linux_controls"])
     rows = re.findall(r"^\| ([^|]+) \| ([\d.]+); ([\d.]+) %; (-?[\d.]+) \|", table, re.MULTILINE)
     assert [row[0] for row in rows] == [one.label for one in cases()]

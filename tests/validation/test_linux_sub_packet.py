@@ -108,7 +108,7 @@ def test_the_table_has_the_means_of_the_record(few: xr.Dataset) -> None:
 
 
 def test_the_generated_tables_have_the_means_of_the_record(few: xr.Dataset) -> None:
-    cells_of = runpy.run_path(str(Path(__file__).parents[2] / "docs/_ext/tables.py"))["cells"]
+    cells_of = runpy.run_path(str(Path(__file__).parents[2] / "docs/_ext/measured.py"))["cells"]
     for quantity in ("Jain's index, 20 s", "loss rate"):
         at = list(QUANTITIES).index(quantity)
         for (link, sender), runs in of_record(LinuxSubPacket(links=FEW)).items():

@@ -314,7 +314,7 @@ def write(app: Any) -> None:
     """Write the tables, each only where it has changed."""
     HERE.mkdir(parents=True, exist_ok=True)
     (HERE.parent / "static").mkdir(exist_ok=True)
-    (HERE.parent / "static" / "tables.css").write_text(STYLE, encoding="utf-8")
+    (HERE.parent / "static" / "measured.css").write_text(STYLE, encoding="utf-8")
     mark, kept = _mark(), HERE / "made_from"
     makers: list[Callable[[], Tables]] = [features, sub_packet, sends, controls, chains, shares, chosen_losses]
     made = [parameters()]
@@ -332,5 +332,5 @@ def write(app: Any) -> None:
 def setup(app: Any) -> dict[str, bool]:
     """For Sphinx."""
     app.connect("config-inited", lambda app, config: write(app))
-    app.add_css_file("tables.css")
+    app.add_css_file("measured.css")
     return {"parallel_read_safe": True, "parallel_write_safe": True}
