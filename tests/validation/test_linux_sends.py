@@ -15,7 +15,7 @@ from tcpdynamics.validation.comparisons.linux_sends import OURS, SENDERS, SWITCH
 from tcpdynamics.validation.comparisons.send_difference import Kind, Losses, Sends, difference
 from tcpdynamics.validation.linux import installed
 
-#: Lists that agree, of each of ours and each sender; what decides the first difference: as docs/linux.md has them.
+#: Lists that agree, of each of ours and each sender; what decides the first difference.
 AGREE = [0, 0, 0, 0, 4, 5, 4, 5, 32, 32, 32, 32]
 KINDS = {
     Kind.NONE: 18,

@@ -65,8 +65,8 @@ class Flows:
     )
     rules: str = key(
         "ns2", "Which TCP to follow: ns-2.35's agents packet by packet, RFCs 5681, 6298, 6582 and 6675, or Linux "
-        '(senders "sack" and "newreno"). `docs/senders.md` lists the differences. (`compat` is an older name of '
-        "this key.)",
+        '(senders "sack" and "newreno"). `docs/reference/sender_rules.md` lists the differences. (`compat` is an '
+        "older name of this key.)",
         choices=BOOKS,
     )  # fmt: skip
     control: str = key(

@@ -2,8 +2,8 @@
 
 The state of a sender and of each outstanding segment is in `records`. An acknowledgement (`acks`) reports segments,
 has losses found (`losses`: RFC 8985 with selective acknowledgements, duplicates without), moves the window (`windows`:
-RFC 6937, whole segments), sets the one timer (`timers`, `timeouts`) and sends (`output`). docs/senders.md lists what
-differs from the other rule books, docs/linux.md how near it is to Linux itself. Written from what the kernel's
+RFC 6937, whole segments), sets the one timer (`timers`, `timeouts`) and sends (`output`). What differs from the other
+rules is in docs/reference/sender_rules.md, what from Linux itself in docs/linux.md. Written from what the kernel's
 documents and behaviour say; no line of the kernel is in it.
 
 The hooks are compiled by themselves, for runs with such a flow.
