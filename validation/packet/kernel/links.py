@@ -66,7 +66,7 @@ def pass_through(w: Any, e: Any) -> None:
         tx = tx_time(w, hop, line.rate, e.length)
         line.free_at = start + tx
         line.wait_sum += start - e.time
-        count_wait(w, hop.link, e.time, start - e.time)
+        count_wait(w, hop.link, start, start - e.time)
         line.work_sum += tx
         if line.free_at >= w.edge:
             ahead_of_edge(w, e, hop.link, e.time, start, tx)
@@ -124,7 +124,7 @@ def join(w: Any, slot: Any) -> Any:
         line.waiting_bytes += e.length
     line.free_at = start + tx
     line.wait_sum += start - w.now
-    count_wait(w, hop.link, w.now, start - w.now)
+    count_wait(w, hop.link, start, start - w.now)
     line.work_sum += tx
     line.accepted += 1
     if line.free_at >= w.edge:
@@ -184,7 +184,7 @@ def serve(w: Any, link: Any) -> None:
         line.waiting -= 1
         e = at.event(w, slot)
         line.waiting_bytes -= e.length
-        count_wait(w, link, e.time, w.now - e.time)
+        count_wait(w, link, w.now, w.now - e.time)
         _start_service(w, slot, link)
 
 

@@ -17,9 +17,9 @@ from .records import SHORTEST, WAIT_PARTS, WAITS
 
 
 @inlined
-def count_wait(w: Any, link: Any, arrived: Any, wait: Any) -> None:
-    """A packet that came to a link at `arrived` begins to be sent after `wait` [s]."""
-    if arrived < w.measure_from:
+def count_wait(w: Any, link: Any, start: Any, wait: Any) -> None:
+    """A packet begins to be sent at `start`, after `wait` [s]; what begins after the end is known before it."""
+    if start < w.measure_from or start >= w.end:
         return
     place = 0
     if wait >= SHORTEST:
