@@ -1,11 +1,18 @@
 """Hangs of users against a count by hand, and waiting times that no discipline's bookkeeping moves."""
 
 import itertools
+import math
 
 import numpy as np
 import pytest
+import scipy.optimize
 
 from tcpdynamics.validation.packet import Bottleneck, Flows, Link, Record, Scenario, simulate
+from tcpdynamics.validation.packet.engine import execute
+from tcpdynamics.validation.packet.kernel.queues import DISCIPLINES
+from tcpdynamics.validation.packet.kernel.records import WAITS
+from tcpdynamics.validation.packet.kernel.waits import percentiles
+from tcpdynamics.validation.packet.result import dataset
 
 
 def hangs_by_hand(result, warm_up, duration):
@@ -72,3 +79,36 @@ def test_waiting_times_do_not_depend_on_how_a_discipline_refuses():
     assert one["link_dropped"] == other["link_dropped"] > 0
     assert one["link_mean_queue"].item() == pytest.approx(other["link_mean_queue"].item(), rel=1e-9)
     assert one["link_mean_wait"].item() == pytest.approx(other["link_mean_wait"].item(), rel=1e-9)
+
+
+def md1(load: float, wait: float) -> float:
+    """P(W <= wait transmission times) of Poisson arrivals at a link without a limit (Erlang 1909)."""
+    terms = [(load * (k - wait)) ** k / math.factorial(k) * math.exp(-load * (k - wait)) for k in range(int(wait) + 1)]
+    return (1 - load) * sum(terms)
+
+
+@pytest.mark.parametrize("service", ["analytic", "served"])
+def test_percentiles_of_waiting_times_are_those_of_poisson_arrivals(service):
+    load, tx = 0.7, 0.004
+    flow = Flows(sender="poisson", rate=load * 1e6, packet_size=500, source="a", target="b")
+    link = Link("a", "b", 1e6, 0.05, None, service=service)
+    result = simulate(Scenario((flow,), None, 4000.0, 100.0, links=(link,)))
+    for name, share in (("median_wait", 0.5), ("wait_p95", 0.95), ("wait_p99", 0.99)):
+        exact = tx * scipy.optimize.brentq(lambda wait, share=share: md1(load, wait) - share, 0, 12)
+        assert result[name].item() == pytest.approx(exact, rel=0.05), name
+        assert result[f"link_{name}"].sel(link="a->b").item() == result[name].item()
+
+
+@pytest.mark.parametrize("queue", DISCIPLINES)
+def test_every_packet_that_a_link_sends_has_a_waiting_time(queue):
+    """Their mean is the mean queue over the rate (Little), where none is dropped after it has waited."""
+    flows = (Flows(8, rules="rfc", ecn=False, rtt=(0.05, 0.1)),)
+    scenario = Scenario(flows, Bottleneck(2e6, 30, queue=queue), 60.0, 10.0)
+    run = execute(scenario, 1)
+    counts, result = run.sim.waits[0], dataset(scenario, 1, run)
+    sent = int(result["link_arrived"][0] - result["link_dropped"][0])
+    assert abs(int(counts.sum()) - sent) <= 31 + 8  # in the queue at either end
+    middles = percentiles(np.eye(WAITS, dtype=int), (0.5,))[:, 0]
+    if not result.get("link_evicted", np.zeros(1))[0]:
+        assert counts @ middles / counts.sum() == pytest.approx(result["mean_wait"].item(), rel=0.03)
+    assert 0 <= result["median_wait"] <= result["wait_p95"] <= result["wait_p99"]

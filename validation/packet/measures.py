@@ -24,6 +24,9 @@ MEASURES: dict[str, tuple[str, str]] = {
     "utilisation": ("1", "utilisation of the busiest link"),
     "mean_queue": ("packets", "packets waiting at the busiest link (mean)"),
     "mean_wait": ("s", "time that a packet waits at the busiest link (mean)"),
+    "median_wait": ("s", "time that a packet waits at the busiest link (median)"),
+    "wait_p95": ("s", "time that a packet waits at the busiest link (95th percentile)"),
+    "wait_p99": ("s", "time that a packet waits at the busiest link (99th percentile)"),
     "round_trip": ("s", "round trip of acknowledged packets (mean over flows)"),
     "sent_packets": ("packets", "data packets sent"), "repeats": ("packets", "retransmissions"),
     "timeouts": ("1", "retransmission timeouts"), "marked_packets": ("packets", "packets marked instead of lost"),
@@ -64,7 +67,8 @@ def measure(result: xr.Dataset) -> dict[str, Any]:
         "goodput_packets": v["goodput_packet_rate"].sum(), "goodput_bits": v["goodput_rate"].sum(),
         "fairness": measured_jain(v["goodput_rate"]), "slice_fairness": _mean(v["slice_jain"]),
         "starved": _mean(v["slice_starved"]), "rate_variation": _mean(variation), "utilisation": v["utilisation"],
-        "mean_queue": v["mean_queue"], "mean_wait": v["mean_wait"], "round_trip": _mean(v["mean_rtt"]),
+        "mean_queue": v["mean_queue"], "mean_wait": v["mean_wait"],
+        **{name: v[name] for name in ("median_wait", "wait_p95", "wait_p99")}, "round_trip": _mean(v["mean_rtt"]),
         "sent_packets": sent, "repeats": sent - v["sent_by_kind"][:, 0].sum(), "timeouts": v["timeouts"].sum(),
         "marked_packets": v["link_marked"].sum() if "link_marked" in v else 0,
         "finished": np.isfinite(v["finish"]).sum(), "completion": _mean(v["completion_time"]),
@@ -112,7 +116,8 @@ def rate_variation(result: xr.Dataset) -> Any:
 
 _USED = (
     "arrived_by_kind", "dropped_by_kind", "sent", "loss_rate", "loss_rate_timeout", "goodput_packet_rate",
-    "goodput_rate", "slice_jain", "slice_starved", "utilisation", "mean_queue", "mean_wait", "mean_rtt", "sent_by_kind",
+    "goodput_rate", "slice_jain", "slice_starved", "utilisation", "mean_queue", "mean_wait", "median_wait", "wait_p95",
+    "wait_p99", "mean_rtt", "sent_by_kind",
     "timeouts", "link_marked", "finish", "completion_time", "connections_finished", "longest_hang",
 )  # fmt: skip
 

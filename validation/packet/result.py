@@ -18,6 +18,7 @@ from .kernel import records as k
 from .kernel.paced import mtcp
 from .kernel.queues import MECHANISMS
 from .kernel.routers import ROUTERS
+from .kernel.waits import percentiles
 from .overshoot import overshoot_warning
 from .parts.users import of_users, transferred_before
 from .phases import phase_warning
@@ -36,6 +37,8 @@ ENGINE = {
 }
 
 
+#: Variable of a result -> the fraction of packets that wait no longer.
+WAITS = {"median_wait": 0.5, "wait_p95": 0.95, "wait_p99": 0.99}
 #: (dimensions, values, unit, meaning) of each variable.
 Variables = dict[str, tuple[Any, Any, str, str]]
 
@@ -209,16 +212,35 @@ def of_links(run: Run, measured: float) -> Variables:
     arrived = "packets of all kinds that arrived at a link"
     passed = links["arrived"] - links["dropped"]
     wait = np.divide(links["wait"], passed, out=np.full(len(queue), np.nan), where=passed > 0)
+    among = percentiles(run.sim.waits, tuple(WAITS.values()))
     waits = "mean queue over the rate of packets that were not lost (Little's law), at"
     return {
         "utilisation": ((), utilisation[busiest], "1", f"{share} the busiest link sent"),
         "mean_queue": ((), queue[busiest], "packets", waiting),
         "mean_wait": ((), wait[busiest], "s", f"{waits} the busiest link"),
+        **{
+            name: (
+                (),
+                among[busiest, i],
+                "s",
+                f"waiting time that {share:.0%} of packets at the busiest link do not exceed",
+            )
+            for i, (name, share) in enumerate(WAITS.items())
+        },
         "link_arrived": ("link", links["arrived"], "packets", arrived),
         "link_dropped": ("link", links["dropped"], "packets", "packets of all kinds lost there"),
         "link_utilisation": ("link", utilisation, "1", f"{share} a link sent"),
         "link_mean_queue": ("link", queue, "packets", "mean number waiting at a link"),
         "link_mean_wait": ("link", wait, "s", f"{waits} a link"),
+        **{
+            f"link_{name}": (
+                "link",
+                among[:, i],
+                "s",
+                f"waiting time that {share:.0%} of packets at a link do not exceed",
+            )
+            for i, (name, share) in enumerate(WAITS.items())
+        },
     }
 
 

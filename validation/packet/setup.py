@@ -59,6 +59,7 @@ def build(scenario: Scenario, seed: int) -> k.Sim:
         buckets=np.full((buckets if scenario.scheduler == "calendar" else 1, 2), -1, np.int32),
         heap=np.zeros(0 if scenario.scheduler == "heap" else 1, np.int64), sacked=np.zeros((n, ring), np.int32),
         received=np.zeros((n, ring), np.int32), stack=np.zeros((n if selective else 1, 6), np.int64),
+        waits=np.zeros((len(links), k.WAITS), np.int64),
         queue_time=queue_time, queue_size=queue_size, out_seq=np.zeros(2 * longest + 8, np.int64),
         out_kind=np.zeros(2 * longest + 8, np.int64), rules=rules, counts=np.zeros((n, k.COUNTS), np.int64),
         sums=np.zeros((n, k.SUMS)), levels=np.zeros((n, k.LEVELS), np.int64),

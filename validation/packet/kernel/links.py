@@ -20,6 +20,7 @@ from .losses import by_chance, lose
 from .queues import droptail
 from .recording import ahead_of_edge, sample_queue
 from .streams import GRID, ONE, on_grid, uniform
+from .waits import count_wait
 
 
 @inlined
@@ -65,6 +66,7 @@ def pass_through(w: Any, e: Any) -> None:
         tx = tx_time(w, hop, line.rate, e.length)
         line.free_at = start + tx
         line.wait_sum += start - e.time
+        count_wait(w, hop.link, start, start - e.time)
         line.work_sum += tx
         if line.free_at >= w.edge:
             ahead_of_edge(w, e, hop.link, e.time, start, tx)
@@ -122,6 +124,7 @@ def join(w: Any, slot: Any) -> Any:
         line.waiting_bytes += e.length
     line.free_at = start + tx
     line.wait_sum += start - w.now
+    count_wait(w, hop.link, start, start - w.now)
     line.work_sum += tx
     line.accepted += 1
     if line.free_at >= w.edge:
@@ -164,6 +167,7 @@ def _join_served(w: Any, slot: Any, e: Any, hop: Any, line: Any, lost: Any) -> A
             serve(w, hop.link)
     else:
         line.woke = w.now
+        count_wait(w, hop.link, w.now, 0.0)
         _start_service(w, slot, hop.link)
     return False
 
@@ -178,7 +182,9 @@ def serve(w: Any, link: Any) -> None:
         line.wait_sum += line.waiting * (w.now - line.changed)
         line.changed = w.now
         line.waiting -= 1
-        line.waiting_bytes -= at.event(w, slot).length
+        e = at.event(w, slot)
+        line.waiting_bytes -= e.length
+        count_wait(w, link, w.now, w.now - e.time)
         _start_service(w, slot, link)
 
 

@@ -59,6 +59,9 @@ TIE = 0.001
 RTT_SUM, FIRST_RTO_SUM, FIRST_SILENCE_SUM = range(3)
 SUMS = 3
 
+#: Bins of waiting times: those of an octave, the shortest wait that counts as one [s], all.
+WAIT_PARTS, SHORTEST, WAITS = 32, 2.0**-20, 1 + 32 * 32
+
 RULE = 6  # addresses of a window rule, and 1 for a rule of the user's
 #: Columns of a queue's sample: time, link, packets, bytes, and up to 4 numbers of its discipline and of its router.
 QUEUE_COLUMNS = 12
@@ -102,7 +105,7 @@ def _fields(kind: Any, names: str) -> list[tuple[str, Any]]:
 ARRAYS = (
     "flows links hops events blocks buckets heap sacked received stack queue_time queue_size out_seq out_kind rules "
     "counts sums levels epochs silences slices drops copies trace_time trace_what windows queues edges ahead_links "
-    "ahead_flows queue_hooks queue_state paced_hooks paced_state webs users connections fresh headers"
+    "ahead_flows queue_hooks queue_state paced_hooks paced_state webs users connections fresh headers waits"
 ).split()
 
 WORLD = np.dtype(
@@ -268,7 +271,8 @@ class Sim(NamedTuple):
     `webs` (N,), `users` (U,) records of flows that begin again and of their users, `fresh` (N, words) the records of
     flows as they were before the run, `connections` (rows, 4) flow, start, finish [s] and segments of each that is
     over; one row each where there is none. `headers` (M, 2): what senders and routers write into the packet of an
-    event's slot, one row where nobody does.
+    event's slot, one row where nobody does. `waits` (L, WAITS): packets that began to be sent at a link, by how long
+    they had waited.
     """
 
     world: Any
@@ -311,6 +315,7 @@ class Sim(NamedTuple):
     headers: Any
     paced_hooks: Any
     paced_state: Any
+    waits: Any
 
 
 def zeroed(n: int, dtype: Any) -> Any:

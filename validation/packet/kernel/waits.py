@@ -1,0 +1,53 @@
+"""How long packets wait at links: counts by length, from which percentiles follow.
+
+Lengths are counted in bins of 1/32 of an octave, from a microsecond on: a percentile is off by 3 % of itself at most.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import views as at
+from .jit import inlined
+from .records import SHORTEST, WAIT_PARTS, WAITS
+
+
+@inlined
+def count_wait(w: Any, link: Any, start: Any, wait: Any) -> None:
+    """A packet begins to be sent at `start`, after `wait` [s]; what begins after the end is known before it."""
+    if start < w.measure_from or start >= w.end:
+        return
+    place = 0
+    if wait >= SHORTEST:
+        part, octave = math.frexp(wait / SHORTEST)
+        place = min(1 + WAIT_PARTS * (octave - 1) + int((2.0 * part - 1.0) * WAIT_PARTS), WAITS - 1)
+    at.waits(w)[link, place] += 1
+
+
+def percentiles(counts: NDArray[Any], shares: tuple[float, ...]) -> NDArray[np.float64]:
+    """(links, shares) The waits [s] that these shares of packets do not exceed; NaN without a packet.
+
+    Examples
+    --------
+    >>> counts = np.zeros((1, WAITS), int)
+    >>> counts[0, 0], counts[0, 1 + 10 * WAIT_PARTS] = 90, 10  # nine of ten do not wait, one waits for 2^-10 s
+    >>> percentiles(counts, (0.5, 0.99))[0].tolist() == [0.0, 2.0**-10 * (1 + 0.9 / WAIT_PARTS)]
+    True
+    """
+    octave, part = np.divmod(np.arange(WAITS), WAIT_PARTS)
+    edges = SHORTEST * 2.0**octave * (1 + part / WAIT_PARTS)
+    low, high = np.append(0.0, edges[:-1]), np.append(0.0, edges[1:])
+    out = np.full((len(counts), len(shares)), np.nan)
+    for row, line in enumerate(counts):
+        until = np.cumsum(line)
+        if until[-1] == 0:
+            continue
+        for i, share in enumerate(shares):
+            place = int(np.searchsorted(until, share * until[-1]))
+            inside = (share * until[-1] - (until[place] - line[place])) / max(line[place], 1)
+            out[row, i] = low[place] + inside * (high[place] - low[place])
+    return out
