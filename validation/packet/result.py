@@ -212,35 +212,20 @@ def of_links(run: Run, measured: float) -> Variables:
     arrived = "packets of all kinds that arrived at a link"
     passed = links["arrived"] - links["dropped"]
     wait = np.divide(links["wait"], passed, out=np.full(len(queue), np.nan), where=passed > 0)
-    among = percentiles(run.sim.waits, tuple(WAITS.values()))
+    among = dict(zip(WAITS, percentiles(run.sim.waits, tuple(WAITS.values())).T, strict=True))
+    longest = {name: f"waiting time that {part:.0%} of packets do not exceed, at" for name, part in WAITS.items()}
     waits = "mean queue over the rate of packets that were not lost (Little's law), at"
     return {
         "utilisation": ((), utilisation[busiest], "1", f"{share} the busiest link sent"),
         "mean_queue": ((), queue[busiest], "packets", waiting),
         "mean_wait": ((), wait[busiest], "s", f"{waits} the busiest link"),
-        **{
-            name: (
-                (),
-                among[busiest, i],
-                "s",
-                f"waiting time that {share:.0%} of packets at the busiest link do not exceed",
-            )
-            for i, (name, share) in enumerate(WAITS.items())
-        },
+        **{name: ((), of[busiest], "s", f"{longest[name]} the busiest link") for name, of in among.items()},
         "link_arrived": ("link", links["arrived"], "packets", arrived),
         "link_dropped": ("link", links["dropped"], "packets", "packets of all kinds lost there"),
         "link_utilisation": ("link", utilisation, "1", f"{share} a link sent"),
         "link_mean_queue": ("link", queue, "packets", "mean number waiting at a link"),
         "link_mean_wait": ("link", wait, "s", f"{waits} a link"),
-        **{
-            f"link_{name}": (
-                "link",
-                among[:, i],
-                "s",
-                f"waiting time that {share:.0%} of packets at a link do not exceed",
-            )
-            for i, (name, share) in enumerate(WAITS.items())
-        },
+        **{f"link_{name}": ("link", of, "s", f"{longest[name]} a link") for name, of in among.items()},
     }
 
 
