@@ -37,9 +37,10 @@ def models(losses: Any, base_timeout: float, shapes: Shapes, sender: dict[str, A
 def packets(source: Any, base_timeout: float, shapes: Shapes, sender: dict[str, Any] | None = None) -> pd.DataFrame:
     """The bars of the chains that have a stationary distribution at this loss; packets are measured by the button."""
     loss = loss_of(source)
-    if without_law("exact", loss):
-        return pd.DataFrame()
     table = pd.DataFrame({"packets sent in a round trip": range(shapes["exact"]["w_max"] + 1)})
+    table = table.assign(**dict.fromkeys(COLUMNS, np.nan))
+    if without_law("exact", loss):
+        return table
     for name, model in models(np.array([loss]), base_timeout, shapes, sender).items():
         table[name] = pd.Series(model.observe(stationary(model.chain())).sent.isel(loss=0).values)
     return table
@@ -92,20 +93,18 @@ def measured_law(source: Any, group: str, base_timeout: float, shapes: Shapes) -
 def diagram(source: Any, kind: str, base_timeout: float, shapes: Shapes) -> pd.DataFrame:
     """The fraction of time in each state, and how often each transition is taken."""
     loss = loss_of(source)
-    if without_law(kind, loss):
-        return pd.DataFrame()
     # Swept, so that loss and timeout are symbols, p and m_0.
     flows = flow_program(CHAINS[kind](loss=[0.1, 0.2], base_timeout=[2.0, 3.0], **shapes[kind]).chain())
     names = [*flows.states, *(f"{flows.states[a]} to {flows.states[b]}" for a, b in flows.edges)]
-    numbers = run(flows.program, {"p": loss, "m_0": base_timeout})
+    numbers = np.nan if without_law(kind, loss) else run(flows.program, {"p": loss, "m_0": base_timeout})
     return pd.DataFrame({"state or transition": names, "fraction of time or transitions per round trip": numbers})
 
 
 def lengths(source: Any, base_timeout: float, shapes: Shapes) -> pd.DataFrame:
     """How long silences are in the exact chain, and their fraction of the silent time."""
     loss = loss_of(source)
-    if without_law("exact", loss):
-        return pd.DataFrame()
-    law = CHAINS["exact"](loss=loss, base_timeout=base_timeout, **shapes["exact"]).silence_lengths()
+    none = bool(without_law("exact", loss))  # lengths alone are there
+    law = CHAINS["exact"](loss=0.1 if none else loss, base_timeout=base_timeout, **shapes["exact"]).silence_lengths()
     shares = {"of silences": law.probability, "of the silent time": law.time_share}
+    shares |= dict.fromkeys(shares, np.nan) if none else {}
     return pd.DataFrame({"length of a silence [RTT]": law.length} | shares)

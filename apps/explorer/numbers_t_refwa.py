@@ -52,11 +52,16 @@ def times(rtt_low: float, rtt_high: float) -> Any:
     return np.linspace(rtt_low, rtt_high, GROUPS)
 
 
+def rates_of(shares: TRefwaGroups, aggregate: float) -> Any:
+    """Of a flow of each group; NaN where there is no window at equilibrium."""
+    return np.full(GROUPS, np.nan) if np.isnan(aggregate) else shares.rates(aggregate).values
+
+
 def groups(model: Any, rtt_low: float, rtt_high: float, group_flows: int) -> pd.DataFrame:
     """What the groups get of the window at equilibrium."""
     rtts = times(rtt_low, rtt_high)
     shares = TRefwaGroups(flows=(group_flows,) * GROUPS, rtt=tuple(rtts))
-    throughput = group_flows * shares.rates(float(model.equilibrium()["Upsilon"])).values
+    throughput = group_flows * rates_of(shares, float(model.equilibrium()["Upsilon"]))
     table = pd.DataFrame({"round-trip time [s]": rtts, "a group": throughput})
     return table.assign(**{
         "their mean": throughput.mean(), "equal parts of the link": model.bdp / rtts.mean() / GROUPS
@@ -85,8 +90,8 @@ def facts(model: Any, rtt_low: float, rtt_high: float, group_flows: int) -> pd.D
     elif abs(multipliers - radius).min() > 1e-7:
         fate += ", swinging"
     elif fate == "persist":
-        fate = "stay as they are"
-    rates, (low, high) = shares.rates(aggregate).values, code.error_bounds()
+        fate = "stay as they are" + (": every window is an equilibrium" if np.isnan(aggregate) else "")
+    rates, (low, high) = rates_of(shares, aggregate), code.error_bounds()
     rows = {
         "small deviations": fate, "modulus of the largest multiplier": radius, "window at equilibrium": aggregate,
         "sum of the rates": group_flows * rates.sum() / (model.bdp / rtts.mean()),

@@ -225,6 +225,8 @@ def test_back_returns_to_the_step_before(tab: Page, server: str, slug: str) -> N
     tab.get_by_text(f"This article has no step 99; it has steps 1 to {last}.").wait_for()
     tab.evaluate("() => { location.hash = '#step=-1'; }")
     tab.get_by_text(f"This article has no step -1; it has steps 1 to {last}.").wait_for()
+    tab.evaluate("() => { location.hash = '#bogus'; }")
+    tab.get_by_text("This article has no bogus; a step's address ends in #step=2.").wait_for()
     tab.evaluate("() => { location.hash = ''; }")  # as by "back" to the address without a step
     tab.wait_for_function(shown, arg=1)
     door = tab.locator(".step").nth(last - 1).locator("a.door")

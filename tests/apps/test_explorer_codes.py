@@ -62,6 +62,7 @@ DRAWN: dict[str, tuple[dict[str, Any], ...]] = {
             "sender": "newreno",
             "points": "linux",
         },
+        {"source": "users-on-a-link", "users": 1.0, "rate": 0.1, "buffer": 500.0},
         {"source": "users-on-a-link", "users": 150.0, "buffer": 40.0, "stages": 2.0, "collapse": 1.0, "points": "ns-2"},
     ),
     "retransmission-priority": (
@@ -79,6 +80,7 @@ DRAWN: dict[str, tuple[dict[str, Any], ...]] = {
     ),
     "t-refwa": (
         {"reading": "measured-rtt", "phi": 0.83, "psi": 0.41, "bdp": 410.0, "buffer": 130.0, "rtt_high": 1.39},
+        {"reading": "window", "phi": 0.0, "psi": 0.0},
         {"reading": "integrating-delayed", "phi": 0.31, "psi": 0.12, "delay": 3.0, "group_flows": 7.0},
     ),
     "two-bottlenecks": (

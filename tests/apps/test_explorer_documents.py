@@ -129,6 +129,18 @@ def test_one_picture_in_a_frame(tab: Page, server: str) -> None:
     assert tab.locator(".figure").count() == 1
     assert not tab.locator("header").is_visible() and not tab.locator("h1").is_visible()
     assert tab.locator("#control-ack_loss").input_value() == "0.3"
+    for words in ("sub-packet?figure=goodput", "my-link?figure=results"):
+        tab.set_viewport_size({"width": 640, "height": 560})
+        tab.goto(f"{server}/{words}&embed=1")
+        tab.locator(".picture :is(canvas, table)").first.wait_for()
+        assert tab.evaluate("() => document.documentElement.scrollWidth <= innerWidth"), words
+
+
+def test_the_save_menu_offers_what_each_picture_can_do(tab: Page, server: str) -> None:
+    for slug, figure in (("ladder", "rungs"), ("strip", "strip"), ("sub-packet", "diagram"), ("leap", "causes")):
+        tab.goto(f"{server}/{slug}")
+        words = tab.locator(f"[data-figure={figure}] .menu button").all_text_contents()
+        assert ("Open as a Plotly figure" in words) == (slug == "leap") and {"PNG", "SVG", "CSV", "NetCDF"} <= {*words}
 
 
 @pytest.mark.parametrize("slug", [slug for slug, page in pages().items() if page.controls and not page.article])

@@ -362,6 +362,9 @@ export const article = (root, spec) => {
   };
   /** @param {Event} [moved] the address has changed; one without a step is the article's beginning */
   const jump = (moved) => {
+    const asked = [...wordsOf(location.search), ...wordsOf(location.hash.slice(1))],
+      strange = asked.find(([name]) => name !== "step" && !made.some(({ step }) => step.controls.includes(name)));
+    if (strange) said.textContent = `This article has no ${strange[0].slice(0, 40)}; a step's address ends in #step=2.`;
     const word = named(),
       k = /^\d{1,9}$/.test(word || "") ? Number(word) - 1 : -1;
     if (!(k >= 0 && k < steps.length)) {

@@ -100,7 +100,7 @@ export class Curves extends Picture {
     const key = JSON.stringify([series, data.xTitle, data.yTitle, data.log, data.xLog, data.range, data.labels]);
     const rows = data.series.some((s) => s.kind === "bars")
       ? this.beside(data)
-      : [data.x, ...data.series.map((s) => s.y)];
+      : [data.x, ...data.series.map(({ y }) => (y.some(Number.isFinite) ? y : new Array(y.length).fill(null)))];
     if (key !== this.key || !this.plot) this.make(key, rows);
     else this.plot.setData(rows);
     if (this.pointed) this.mark(...this.pointed);

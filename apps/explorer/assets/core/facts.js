@@ -10,8 +10,9 @@ export class Facts extends Picture {
     this.data = data;
     if (data.columns) return this.compare(data);
     const said = ({ value, unit }) =>
-      (typeof value === "string" ? value : Number.isFinite(value) ? brief(value) : "none") +
-      (unit && unit !== "1" ? ` ${unit}` : "");
+      typeof value === "number" && !Number.isFinite(value)
+        ? "none"
+        : (typeof value === "string" ? value : brief(value)) + (unit && unit !== "1" ? ` ${unit}` : "");
     this.box.replaceChildren(
       element(
         "dl",

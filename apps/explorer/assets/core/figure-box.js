@@ -3,6 +3,7 @@
 import { pageAddress, writtenOf } from "./address.js";
 import { closing, drawn, element } from "./dom.js";
 import { figureSvg } from "./figure.js";
+import { KINDS } from "./pages.js";
 import { netcdf } from "./netcdf.js";
 import { csv, save, savePng } from "./save.js";
 import { get, plotly } from "./server.js";
@@ -36,6 +37,10 @@ const linkOf = (spec, values, more = "") => {
   return new URL(pageAddress(spec, spec.slug, words), location.href).href;
 };
 
+/** A frame becomes as high as its picture. */
+const TALL =
+  '<script>addEventListener("message", (said) => { for (const one of document.querySelectorAll("iframe")) ' +
+  "if (one.contentWindow === said.source && said.data.tcpdynamics) one.height = said.data.tcpdynamics; });</script>";
 /** A server that nobody else reaches. */
 const LOCAL = /^(localhost|127\.|\[::1\])/;
 
@@ -87,7 +92,7 @@ const saveMenu = (spec, f, figureOf, values, say, code) => {
     "Copy a link": () => copied(spec.link ? spec.link() : linkOf(spec, values), say),
     "Copy to embed": () =>
       copied(
-        `<iframe src="${linkOf(spec, values, `figure=${f.name}&embed=1`)}" width="640" height="560" title="${f.title}"></iframe>`,
+        `<iframe src="${linkOf(spec, values, `figure=${f.name}&embed=1`)}" width="640" height="560" title="${f.title}"></iframe>\n${TALL}`,
         say,
       ),
   };
@@ -98,12 +103,13 @@ const saveMenu = (spec, f, figureOf, values, say, code) => {
     NetCDF: (figure) => save(file("nc"), netcdf(figure.rows(), f.title), "application/x-netcdf"),
     ...(values ? links : { "Copy a link": () => copied(location.href, say) }),
     ...(code ? { "Show the code": () => shownCode(code) } : {}),
-    ...(spec.plotly ? { "Open as a Plotly figure": (figure) => opened(figure) } : {}),
+    ...(spec.plotly && KINDS[f.kind]?.prototype.kept ? { "Open as a Plotly figure": (figure) => opened(figure) } : {}),
   };
   const opened = async (figure) => {
     const library = await plotly(spec),
       { data, layout } = figure.kept();
-    const box = element("div", { class: "plotly", role: "img", "aria-label": f.alt });
+    const box = element("div", { class: "plotly", role: "group", "aria-label": f.alt });
+    if (figure.box.nextSibling?.classList?.contains("plotly")) figure.box.nextSibling.remove(); // it is of older values
     figure.box.after(box);
     await library.newPlot(
       box,

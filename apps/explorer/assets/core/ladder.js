@@ -65,7 +65,8 @@ export const alone = (svg, title, width, height) => {
 export class Ladder extends Picture {
   show(data) {
     this.data = data;
-    const { states, pi, edges, flows, kinds } = data,
+    const { states, edges, kinds } = data,
+      [pi, flows] = [data.pi, data.flows].map((row) => row.map((x) => x || 0)), // without a distribution none has any
       cells = states.map(placeOf),
       exact = states.includes("b(0)");
     const columns = [...new Set(cells.map(([column]) => column))].sort((a, b) => a - b),

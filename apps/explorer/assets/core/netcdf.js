@@ -42,13 +42,27 @@ const words = (column, width) => {
   return bytes;
 };
 
+/** Letters of formulas in names that every reader of these files takes. */
+const GREEK = {
+  α: "alpha",
+  β: "beta",
+  γ: "gamma",
+  δ: "delta",
+  ε: "epsilon",
+  λ: "lambda",
+  τ: "tau",
+  φ: "phi",
+  ψ: "psi",
+};
+
 /** Names of variables: letters, digits and underscores, each one once. */
 const named = (headers) =>
   headers.reduce((names, header) => {
     const plain =
       header
         .replace(/ \[.*/, "")
-        .replace(/[^\p{L}\p{N}]+/gu, "_")
+        .replace(/\p{Script=Greek}/gu, (letter) => GREEK[letter] || "_")
+        .replace(/[^A-Za-z0-9]+/g, "_")
         .replace(/^_+|_+$/g, "") || "column";
     let name = plain;
     for (let k = 2; names.includes(name); k++) name = `${plain}_${k}`;

@@ -477,13 +477,14 @@ page("sub-packet", {
     const link = onLink ? lossOfLink(values, functions, at) : null;
     const loss = onLink ? link.loss : values.loss,
       here = onLink ? link.at : values.loss;
-    const valid = (kind, p) => kind === "exact" || p < limit;
+    const valid = (kind, p) => kind === "exact" || p < limit,
+      holdsHere = (kind) => loss > 0 && valid(kind, here); // chains begin above a loss of 0
     const packets = Float64Array.from({ length: W + 1 }, (_, n) => n);
     /** @type {any[]} */
     const bars = CHAINS.map((name) => ({
       name,
       kind: "bars",
-      y: valid(name, here) ? Array.from(at(name, here).subarray(0, W + 1)) : new Array(W + 1).fill(null),
+      y: holdsHere(name) ? Array.from(at(name, here).subarray(0, W + 1)) : new Array(W + 1).fill(null),
     }));
     const run = measured.runs.findLast((one) => one.key === wholeKey(values)),
       runs = measured.runs.filter((one) => one.flows === sameFlows(values));
@@ -544,7 +545,7 @@ page("sub-packet", {
       law = new Float64Array(2 * levels);
     functions.lengths.run([here, values.base_timeout], law);
     const lengths = Array.from(law.subarray(0, levels)),
-      chances = Array.from(law.subarray(levels));
+      chances = Array.from(law.subarray(levels), (x) => (loss > 0 ? x : NaN));
     const silentTime = chances.map((c, i) => c * lengths[i]),
       whole = silentTime.reduce((a, b) => a + b, 0);
     figures.lengths.show({
@@ -571,28 +572,29 @@ page("sub-packet", {
 
     const chain = functions[values.chain],
       n = chain.states.length,
-      fine = valid(values.chain, here);
+      fine = holdsHere(values.chain);
     if (fine) at(values.chain, here);
     const cut = (from, length) => Array.from({ length }, (_, i) => (fine ? out[from + i] : NaN));
     figures.diagram.show({
       states: chain.states,
-      pi: cut(W + 3, n).map((x) => x || 0),
+      pi: cut(W + 3, n),
       edges: chain.edges,
       kinds: chain.kinds,
-      flows: cut(W + 3 + n, chain.edges.length).map((x) => x || 0),
+      flows: cut(W + 3 + n, chain.edges.length),
     });
 
     at("exact", here);
     const words = onLink
       ? loss === 0
-        ? `Each of ${readable(values.users)} users could send ${inPackets(link.share)} per round trip, more than a window of ${W} uses: the link is not full, and nothing is lost.`
+        ? `${values.users === 1 ? "The only user" : `Each of ${readable(values.users)} users`} could send ${inPackets(link.share)} per round trip, more than a window of ${W} uses: the link is not full, and nothing is lost.`
         : Number.isNaN(loss)
           ? `Each of ${readable(values.users)} users would have ${inPackets(link.share)} per round trip, which the chain does not reach at any loss.`
           : `Each of ${readable(values.users)} users has ${inPackets(link.share)} per round trip, so that ${percent(loss)} of the packets are lost, and a user is silent ${percent(out[0])} of the time (exact chain).`
       : `At a loss of ${percent(loss)} a flow delivers ${inPackets(out[W + 2])} per round trip and is silent ${percent(out[0])} of the time (exact chain).`;
-    const says = fine
-      ? words
-      : `${words} The ${values.chain} chain has no stationary distribution at losses of ${limit} and above.`;
+    const says =
+      fine || !(loss > 0)
+        ? words
+        : `${words} The ${values.chain} chain has no stationary distribution at losses of ${limit} and above.`;
     const numbers = {
       loss,
       silent: out[0],

@@ -237,7 +237,7 @@ const shares = (
     ...common,
     x: times,
     yTitle: title("rate", "packet/s"),
-    range: [0, 1.1 * Math.max(...throughputs, rate / groups) || 1],
+    range: [0, 1.1 * Math.max(...throughputs.filter(Number.isFinite), rate / groups)],
     series: [
       { name: "a group", y: throughputs, kind: "points" },
       { name: "their mean", y: new Float64Array(groups).fill(even) },
