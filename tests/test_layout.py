@@ -252,7 +252,7 @@ def test_public_signatures_say_what_may_be_passed() -> None:
 
 
 def test_the_guide_names_the_types_of_signatures() -> None:
-    guide = (ROOT / "docs/guide.md").read_text()
+    guide = (ROOT / "docs/types.md").read_text()
     aliases = {
         name
         for _, signature, home in _public_signatures()
