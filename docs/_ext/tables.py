@@ -45,7 +45,13 @@ RECORDS = {
     "Top level": Scenario, "[bottleneck]": Bottleneck, "[[links]]": Link, "[[flows]]": Flows, "[[drops]]": Drop,
     "[record]": Record,
 }  # fmt: skip
-#: Links of a key's or a mechanism's meaning, from a page in `written`.
+#: Names that signatures of `models` and `solvers` have.
+TYPES = (
+    "Number", "Value", "Complex", "Parameter", "Numbers", "StateValue", "Expression", "At", "MotionModel",
+    "Transitions", "Edge", "Work", "Swept", "Solver", "Allocations", "Index", "Wrapped",
+)  # fmt: skip
+#: Commands in a comment, and pages that a meaning names.
+COMMAND = re.compile(r"((?:tcpdynamics simulate \w+ )?--\w+ [\w.=,/:]*\w(?: --\w+ [\w.=,/:]*\w)*)")
 PAGES = re.compile(r"`?docs/(\w+)\.md`?")
 
 
@@ -57,7 +63,8 @@ def table(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> list[str]:
 
 
 def _linked(text: str) -> str:
-    return PAGES.sub(r"[\1](../../\1.md)", text)
+    there = lambda found: (HERE.parents[1] / f"{found[1]}.md").exists()  # noqa: E731
+    return PAGES.sub(lambda found: f"[{found[1]}](../../{found[1]}.md)" if there(found) else found[0], text)
 
 
 def _default(one: Any) -> str:
@@ -123,8 +130,10 @@ def variables(result: Any, known: set[str]) -> list[str]:
     for name, one in result.variables.items():
         if name not in known and one.attrs:
             known.add(str(name))
-            rows.append((f"`{name}`", ", ".join(map(str, one.dims)), one.attrs.get("units", ""),
-                         _linked(one.attrs.get("long_name", one.attrs.get("description", "")))))  # fmt: skip
+            words = one.attrs.get("flag_meanings", "").split()
+            flags = ", ".join(f"{a}: {b}" for a, b in zip(one.attrs.get("flag_values", ()), words, strict=False))
+            meaning = one.attrs.get("long_name", "") + (f" ({flags})" if 0 < len(words) < 9 else "")
+            rows.append((f"`{name}`", ", ".join(map(str, one.dims)), one.attrs.get("units", ""), meaning))
     return table(("variable", "dimensions", "unit", "meaning"), rows)
 
 
@@ -165,7 +174,8 @@ def _solved() -> dict[str, Callable[[], Any]]:
 def results() -> list[str]:
     """The page of all variables of results."""
     about = ("Results are `xarray.Dataset`s. These are their variables, from a run of each kind; a variable stands "
-             "where it first appears. Times after the warm-up count, unless the meaning has \"in all\".")  # fmt: skip
+             "where it first appears. Counts are of the time after the warm-up; `start`, `finish`, recordings, "
+             "connections and routes are of the whole run.")  # fmt: skip
     lines, known = ["# Variables of results", "", about, ""], set()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -198,6 +208,18 @@ def codes() -> list[str]:
     return ["# Status codes", "", about, "", *table(("code", "name", "meaning", "remedy"), rows)]
 
 
+def types() -> list[str]:
+    """The page of type names in signatures, with the comments of their definitions."""
+    about = "Type names in signatures, such as those in `problem: 'ODE | DDE | Map | MotionModel'`."
+    defined = re.compile(r"((?:^#: .*\n)+)^(\w+)(?:: TypeAlias)? = (.+)$", re.MULTILINE)
+    rows = {}
+    for file in sorted((*(HERE.parents[2] / "models").rglob("*.py"), *(HERE.parents[2] / "solvers").rglob("*.py"))):
+        for comment, name, value in defined.findall(file.read_text(encoding="utf-8")):
+            if name in TYPES and not name.isupper():
+                rows[name] = (f"`{name}`", " ".join(comment.replace("#:", "").split()), "`" + value.strip('"') + "`")
+    return ["# Types in signatures", "", about, "", *table(("name", "meaning", "stands for"), sorted(rows.values()))]
+
+
 def _comment(text: str) -> str:
     """The comment at the top of a file."""
     lines = []
@@ -205,7 +227,7 @@ def _comment(text: str) -> str:
         if not line.startswith("#"):
             break
         lines.append(line.lstrip("# ").rstrip())
-    return _linked(" ".join(lines))
+    return _linked(COMMAND.sub(r"`\1`", " ".join(lines)))
 
 
 def ready() -> list[str]:
@@ -267,7 +289,7 @@ def outcomes() -> list[str]:
         run = sweep_scenarios(base, grid, seeds=4).squeeze()
         cell = lambda name, scale=1.0, run=run: f"{scale * float(run[f'{name}_mean']):.3g}"  # noqa: E731
         rows.append((title, cell("mean_wait", 1e3), cell("utilisation", 100), cell("loss_rate", 100), cell("fairness")))
-    return table(("queue", "mean wait [ms]", "utilisation [%]", "drops [%]", "Jain's index"), rows)
+    return table(("queue", "wait [ms]", "use [%]", "drops [%]", "Jain"), rows)
 
 
 def _kept(name: str, make: Callable[[], list[str]]) -> list[str]:
@@ -289,7 +311,7 @@ def pages() -> dict[str, list[str]]:
     }  # fmt: skip
     return {
         "scenario_keys.md": scenario_keys(), "results.md": results(), "measures.md": measures(), "status.md": codes(),
-        "ready.md": ready(), **{f"parts/{name}.inc": lines for name, lines in parts.items()},
+        "ready.md": ready(), "types.md": types(), **{f"parts/{name}.inc": lines for name, lines in parts.items()},
     }  # fmt: skip
 
 
