@@ -21,6 +21,7 @@ import numpy as np
 from tcpdynamics import models, solvers
 from tcpdynamics.paper_figures import ledger, statements
 from tcpdynamics.solvers.results import Status
+from tcpdynamics.validation.comparisons import SubPacketChainVsPackets
 from tcpdynamics.validation.packet import (
     Bottleneck,
     Drop,
@@ -292,6 +293,20 @@ def outcomes() -> list[str]:
     return table(("queue", "wait [ms]", "use [%]", "drops [%]", "Jain"), rows)
 
 
+def chains() -> list[str]:
+    """Distances of the sub-packet chains from packets, on links with and without a queue."""
+    found = SubPacketChainVsPackets(flows=(20, 60, 100, 200), duration=1000.0, warm_up=200.0, replications=4).run()
+    titles = {"independent": "independent losses", "drop-tail": "a queue, equal RTTs", "spread": "a queue, RTTs spread"}
+    shown = {"full": "`SubPacketFull`", "exact": "`SubPacketExact`", "exact, two successes": "`collapse=2`"}
+    rows = []
+    for link, title in titles.items():
+        for flows in found.flows.values:
+            one = found.sel(link=link, flows=flows)
+            distances = (f"{float(one.distance.sel(chain=chain)):.2f}" for chain in shown)
+            rows.append((title, flows, f"{float(one.loss):.3f}", *distances))
+    return table(("link", "flows", "drop probability", *shown.values()), rows)
+
+
 def _kept(name: str, make: Callable[[], list[str]]) -> list[str]:
     """What a run gives, made once for each text of its function."""
     mark = "% " + hashlib.sha256(inspect.getsource(make).encode()).hexdigest()
@@ -308,6 +323,7 @@ def pages() -> dict[str, list[str]]:
         **{f"loss_{name}": mechanism(file) for name, file in MODELS.items()},
         **{f"router_{name}": mechanism(file) for name, file in ROUTERS.items()},
         "marks": marks(), "outcomes": _kept("parts/outcomes.inc", outcomes),
+        "chains": _kept("parts/chains.inc", chains),
     }  # fmt: skip
     return {
         "scenario_keys.md": scenario_keys(), "results.md": results(), "measures.md": measures(), "status.md": codes(),
