@@ -297,14 +297,14 @@ def chains() -> list[str]:
     """Distances of the sub-packet chains from packets, on links with and without a queue."""
     found = SubPacketChainVsPackets(flows=(20, 60, 100, 200), duration=1000.0, warm_up=200.0, replications=4).run()
     titles = {"independent": "independent losses", "drop-tail": "a queue, equal RTTs", "spread": "a queue, RTTs spread"}
-    shown = {"full": "`SubPacketFull`", "exact": "`SubPacketExact`", "exact, two successes": "`collapse=2`"}
+    shown = {"full": "Full", "exact": "Exact", "exact, two successes": "Exact, collapse 2"}
     rows = []
     for link, title in titles.items():
         for flows in found.flows.values:
             one = found.sel(link=link, flows=flows)
             distances = (f"{float(one.distance.sel(chain=chain)):.2f}" for chain in shown)
             rows.append((title, flows, f"{float(one.loss):.3f}", *distances))
-    return table(("link", "flows", "drop probability", *shown.values()), rows)
+    return table(("link", "flows", "drops", *shown.values()), rows)
 
 
 def _kept(name: str, make: Callable[[], list[str]]) -> list[str]:
