@@ -12,7 +12,7 @@ project, author, copyright = "tcpdynamics", "the tcpdynamics authors", "the tcpd
 version = release = __version__
 extensions = [
     "myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "sphinx_click", "sphinx_copybutton",
-    "sphinx_design", "mathml", "written", "gallery", "measured",
+    "sphinx_design", "mathml", "written", "gallery", "measured", "tables",
 ]  # fmt: skip
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 exclude_patterns = ["_build", "_ext", "gallery/*.py"]

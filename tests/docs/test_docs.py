@@ -12,18 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tcpdynamics.validation.packet import (
-    Bottleneck,
-    Drop,
-    Flows,
-    Link,
-    Record,
-    Scenario,
-    load_scenario,
-    parse_scenario,
-    ready_scenarios,
-    simulate,
-)
+from tcpdynamics.validation.packet import load_scenario, parse_scenario, ready_scenarios, simulate
 from tcpdynamics.validation.packet.kernel.loss_models import MODELS
 from tcpdynamics.validation.packet.kernel.paced import PACED
 from tcpdynamics.validation.packet.kernel.parameters import parameters_of
@@ -35,6 +24,8 @@ from tcpdynamics.validation.packet.scenario import topologies
 from tcpdynamics.validation.packet.scenario.fields import keys as keys_of
 
 DOCS = Path(__file__).parents[2] / "docs"
+sys.path.insert(0, str(DOCS / "_ext"))
+import tables  # noqa: E402
 
 
 def page(name):
@@ -80,18 +71,26 @@ def test_fields_that_rules_see_exist():
     assert described <= set(FLOW.names)
 
 
-def test_python_of_the_scenarios_page(capsys):
-    for block in blocks("scenarios.md", "python"):
-        exec(compile(block, "scenarios.md", "exec"), {})
-    assert capsys.readouterr().out
+PARTS = {
+    **{f"queue_{name}": ("queues.md", file) for name, file in DISCIPLINES.items()},
+    **{f"loss_{name}": ("links.md", file) for name, file in MODELS.items()},
+    **{f"router_{name}": ("links.md", file) for name, file in ROUTERS.items()},
+}
 
 
-def test_the_scenario_and_the_python_of_links_run(capsys):
-    (scenario,), (code,) = blocks("links.md", "toml"), blocks("links.md", "python")
-    result = simulate(parse_scenario(tomllib.loads(scenario)))
-    assert result.dropped.sum() > 0 and result.acks_dropped.sum() > 0
-    exec(compile(code, "links.md", "exec"), {})
-    assert "of what the cell" in capsys.readouterr().out
+@pytest.mark.parametrize("name", PARTS)
+def test_every_mechanism_has_a_place_and_its_numbers_are_in_the_table(name):
+    page_name, file = PARTS[name]
+    text = page(page_name)
+    assert f'"{name.partition("_")[2]}"' in text
+    if parameters_of(file):
+        assert f"parts/{name}.inc" in text
+    lines = tables.mechanism(file)
+    for p in parameters_of(file):
+        default = "required" if p.default != p.default else f"{p.default:g}"
+        assert f"| `{p.name}` | {p.unit} | {default} | {p.meaning} |" in lines
+    for recorded in getattr(file, "RECORDED", {}):
+        assert any(f"_{recorded}` [" in line for line in lines)
 
 
 def test_the_page_of_the_senders_chain_runs_and_its_picture_is_drawn_by_it(capsys):
@@ -108,36 +107,19 @@ def test_the_page_of_the_senders_chain_runs_and_its_picture_is_drawn_by_it(capsy
     assert said in page("sender_chain.md")
 
 
-def test_every_model_of_losses_and_its_numbers_are_described():
-    text = page("links.md")
-    for name, file in MODELS.items():
-        assert f'**`"{name}"`**' in text
-        for p in parameters_of(file):
-            default = "required" if p.default != p.default else f"{p.default:g}"
-            assert f"| `{p.name}` | {p.unit} | {default} | {p.meaning} |" in text
+def test_the_scenarios_of_queues_and_links_mark_and_lose():
+    (queues,), (links,) = blocks("queues.md", "toml"), blocks("links.md", "toml")
+    assert simulate(parse_scenario(tomllib.loads(queues))).link_marked.sum() > 0
+    result = simulate(parse_scenario(tomllib.loads(links)))
+    assert result.dropped.sum() > 0 and result.acks_dropped.sum() > 0
 
 
-def test_the_scenario_and_the_python_of_queues_run():
-    (scenario,), (code,) = blocks("queues.md", "toml"), blocks("queues.md", "python")
-    assert simulate(parse_scenario(tomllib.loads(scenario))).link_marked.sum() > 0
-    exec(compile(code, "queues.md", "exec"), {})
+EXAMPLES = [*blocks("scenarios.md", "toml"), *blocks("web_users.md", "toml")]
 
 
-def test_the_sweeps_page_runs_and_tells_every_quantity(capsys):
-    from tcpdynamics.validation.packet.measures import MEASURES, OF_GROUPS
-
-    namespace = {}
-    for code in blocks("sweeps.md", "python"):
-        exec(compile(code, "sweeps.md", "exec"), namespace)
-    assert list(namespace["both"]["bottleneck.queue"].values) == ["red", "codel"]
-    assert "False" not in capsys.readouterr().out and namespace["figure"].data
-    told = re.findall(r"^\| `(\w+)` \| ([^ ]+) \| (.*) \|$", page("sweeps.md"), re.MULTILINE)
-    assert {name: (unit, text) for name, unit, text in told} == {**MEASURES, **OF_GROUPS}
-
-
-@pytest.mark.parametrize("number", range(len(blocks("scenarios.md", "toml"))))
+@pytest.mark.parametrize("number", range(len(EXAMPLES)))
 def test_worked_examples_run(number):
-    scenario = parse_scenario(tomllib.loads(blocks("scenarios.md", "toml")[number]))
+    scenario = parse_scenario(tomllib.loads(EXAMPLES[number]))
     result = simulate(scenario)
     assert result["goodput"].sum() > 0
     assert result.attrs["warning"] == ""
@@ -148,24 +130,12 @@ def test_worked_examples_run(number):
         assert np.sum(result["send_segment"].values == 100) >= 3
 
 
-@pytest.mark.parametrize("name", ["guide.md", "stability.md"])
-def test_python_of_a_page_prints_its_results(name, capsys, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    namespace = {}  # blocks may use what stands above them
-    for block in blocks(name, "python"):
-        if "__main__" in block:  # a script, whose processes read it again
-            (tmp_path / "script.py").write_text(block, "utf-8")
-            done = subprocess.run([sys.executable, "script.py"], capture_output=True, text=True, timeout=300)
-            assert done.returncode == 0 and done.stdout.strip(), done.stderr
-            continue
-        exec(compile(block, name, "exec"), namespace)
-        out = capsys.readouterr().out
-        assert out.strip() and "False" not in out
-    if name == "stability.md":
-        assert "boundary, from the roots" in {trace.name for trace in namespace["figure"].data}
-    assert {p.name for p in tmp_path.iterdir()} == {
-        "guide.md": {"silent.html"}, "stability.md": {"script.py", "roots.zarr", "chart.zarr"}
-    }[name]  # fmt: skip
+def test_the_script_of_large_runs_works_as_a_script(tmp_path):
+    (block,) = [block for block in blocks("large_runs.md", "python") if "__main__" in block]
+    (tmp_path / "script.py").write_text(block, "utf-8")
+    done = subprocess.run([sys.executable, "script.py"], capture_output=True, text=True, timeout=300, cwd=tmp_path)
+    assert done.returncode == 0 and done.stdout == "(20, 10)\n", done.stderr
+    assert {p.name for p in tmp_path.iterdir()} == {"script.py", "roots.zarr"}
 
 
 def test_the_guide_copies_a_ready_scenario_wherever_it_was_installed():
@@ -176,48 +146,22 @@ def test_the_guide_copies_a_ready_scenario_wherever_it_was_installed():
     assert f"tcpdynamics simulate {target}" in page("guide.md")
 
 
-SECTIONS = {
-    Scenario: "## Keys at the top",
-    Bottleneck: "## [bottleneck]",
-    Link: "## [[links]]",
-    Flows: "## [[flows]]",
-    Drop: "## [[drops]]",
-    Record: "## [record]",
-}
-
-
-def rows(heading):
-    """Cells of the table under a heading of the scenarios page."""
-    section = page("scenarios.md").split(f"\n{heading}\n")[1].split("\n## ")[0]
-    return [line.strip("|").split(" | ") for line in section.splitlines() if line.startswith("| `")]
-
-
-@pytest.mark.parametrize("part", SECTIONS, ids=lambda part: part.__name__)
-def test_every_key_is_described(part):
-    described = [key for row in rows(SECTIONS[part]) for key in re.findall(r"`(\w+)`", row[0])]
-    keys = {field.name for field in dataclasses.fields(part)}
-    if part is Scenario:
-        keys |= {"topology"}  # of files only
-    assert set(described) == keys
-    assert len(described) == len(keys)
-
-
-def test_units_are_those_that_are_read():
-    names = {"s": "s", "bit/s": "bit/s", "B": "byte", "1": "1", "packets": "packets", "1/s": "1/s"}
-    for part in (Scenario, Bottleneck, Link, Flows, Record):
-        units = {name: about["counts"] for name, about in keys_of(part)}
-        for keys, unit, *_ in rows(SECTIONS[part]):
-            for key in re.findall(r"`(\w+)`", keys):
-                if units.get(key) and "as of a link" not in unit:
-                    assert unit == ("segments" if key == "segments" else names[units[key]]), key
+@pytest.mark.parametrize("title", tables.RECORDS)
+def test_every_key_is_described_with_its_unit(title):
+    record = tables.RECORDS[title]
+    described = tables.keys(record)
+    assert [key.strip("`") for key, *_ in described] == [field.name for field in dataclasses.fields(record)]
+    assert all(meaning for *_, meaning in described)
+    units = {name: about["counts"] for name, about in keys_of(record) if "counts" in about}
+    for key, unit, default, meaning in described:
+        assert unit == {"B": "byte"}.get(units.get(key.strip("`"), ""), units.get(key.strip("`"), "")), key
+        assert "<" not in default and "docs/" not in meaning
 
 
 def test_every_argument_of_the_topologies_is_described():
-    table = page("scenarios.md").split("## [topology]")[1].split("```")[0]
+    rows = {kind.strip('`"'): text for kind, _, text in tables.topology_rows()}
     for kind, make in topologies.KINDS.items():
-        row = next(line for line in table.splitlines() if line.startswith(f'| `"{kind}"`'))
-        described = re.findall(r"`(\w+)`", row.split(" | ")[2])
-        assert sorted(described) == sorted(inspect.signature(make).parameters)
+        assert re.findall(r"`(\w+)`: ", rows[kind]) == list(inspect.signature(make).parameters)
 
 
 #: Of each scenario, with Tahoe, Reno, NewReno and SACK: timeouts, retransmissions, segments acknowledged.
@@ -255,41 +199,6 @@ def test_ready_scenarios_say_what_they_are(name):
     assert load_scenario(path).name == name
 
 
-def test_every_queue_and_its_numbers_are_described():
-    """The table of docs/queues.md is what the disciplines say of themselves, and each has a paragraph."""
-    text = page("queues.md")
-    described, name = [], ""
-    for line in text.splitlines():
-        cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if line.startswith("|") and len(cells) == 5 and cells[1].startswith("`"):
-            name = cells[0].strip('`"') or name
-            described.append((name, cells[1].strip("`"), cells[2], float(cells[3]), cells[4].replace("`", "")))
-    stated = [
-        (queue, p.name, p.unit, p.default, p.meaning.replace("`", ""))
-        for queue, file in DISCIPLINES.items()
-        for p in parameters_of(file)
-    ]
-    assert sorted(described) == sorted(stated)
-    for queue, file in DISCIPLINES.items():
-        assert f'**`"{queue}"`**' in text
-        assert f'`"{queue}"`' in page("scenarios.md")
-        for recorded in getattr(file, "RECORDED", {}):
-            assert f"`queue_{recorded}`" in text
-
-
-def test_every_router_and_its_numbers_are_described():
-    """The table of docs/links.md is what the routers say of themselves."""
-    text = page("links.md").partition("## Routers that read headers")[2].partition("\n## ")[0]
-    rows = [
-        [cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("| `")
-    ]
-    described = [(name.strip("`"), unit, float(default), meaning) for name, unit, default, meaning in rows]
-    stated = [(p.name, p.unit, p.default, p.meaning) for file in ROUTERS.values() for p in parameters_of(file)]
-    assert described == stated
-    for router in ROUTERS:
-        assert f'**`"{router}"`**' in text
-
-
 # ---- numbers beside the call that gives them --------------------------------------------------------------------
 
 
@@ -305,29 +214,18 @@ def consistent(**fields):
     return solvers.self_consistent(models.SharedLink(**fields).balance(), window=50)
 
 
-def test_the_guides_losses_of_a_link_are_those_of_its_call():
-    text = page("guide.md")
-    call = re.search(r"`SharedLink\(([^`]*), suffix_losses=True\)` has the loss", text)
-    fields = eval(f"dict({call[1]})")
-    begun, lost, alone, nothing, nothing_alone = re.search(
-        r"one packet a flow ([\d.]+) begin a burst and ([\d.]+) of all are lost \(independent losses: ([\d.]+)\), and "
-        r"([\d.]+) % of the flows get nothing in 50\s+round trips \(([\d.]+) %\)",
-        text,
-    ).groups()
-    bursts, single = consistent(**fields, suffix_losses=True), consistent(**fields)
-    assert printed(begun, float(bursts.root)) and printed(alone, float(single.root))
-    assert printed(nothing, 100 * float(bursts.nothing)) and printed(nothing_alone, 100 * float(single.nothing))
-    assert float(begun) < float(lost) < 2 * float(begun)
-    said, other = re.search(
-        r"say ([\d.]+) % \(`SharedLink` with `backoff_cap=5`; with its default of 6 it is ([\d.]+) %", page("queues.md")
-    ).groups()
-    assert printed(said, 100 * float(single.nothing))
-    assert printed(other, 100 * float(consistent(**{**fields, "backoff_cap": 6}).nothing))
+def test_the_losses_of_a_link_are_those_of_the_call_beside_them():
+    text = page("lock_out.md")
+    fields = eval(re.search(r"link = (dict\(.*\))", text)[1])
+    other, lost = re.search(r"independent losses give ([\d.]+)\. With bursts, ([\d.]+) of all", text).groups()
+    assert printed(other, float(consistent(**{**fields, "backoff_cap": 6}).nothing))
+    begun = float(consistent(**fields, suffix_losses=True).root)
+    assert begun < float(lost) < 2 * begun
 
 
 def test_the_readmes_formula_of_convergence_gives_its_number():
     rounds, b, c, gain = re.search(
-        r"([\d.]+) round trips for b = ([\d.]+), c = ([\d.]+) and epsilon = ([\d.]+)", page("theory.md")
+        r"([\d.]+) round trips for b = ([\d.]+), c = ([\d.]+) and epsilon = ([\d.]+)", page("logistic_model.md")
     ).groups()
     b, c = float(b), float(c)
     assert printed(rounds, np.log(c * b / ((1 - c) * (1 - b))) / float(gain))

@@ -11,7 +11,8 @@ from click.testing import CliRunner
 from tcpdynamics.apps.command.main import cli
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = [*sorted((DOCS / "tutorial").glob("*.md")), DOCS / "install.md", DOCS / "choose_sender_rules.md"]
+DOCTESTS = [path for path in sorted(DOCS.glob("*.md")) if "\n>>> " in path.read_text("utf-8")]
+PAGES = [*sorted((DOCS / "tutorial").glob("*.md")), DOCS / "install.md", DOCS / "choose_sender_rules.md", *DOCTESTS]
 
 
 @pytest.mark.parametrize("path", PAGES, ids=[path.stem for path in PAGES])
@@ -24,6 +25,7 @@ def test_commands_print_what_the_page_shows(path):
 
 
 @pytest.mark.parametrize("path", PAGES, ids=[path.stem for path in PAGES])
-def test_python_gives_what_the_page_shows(path):
+def test_python_gives_what_the_page_shows(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     result = doctest.testfile(str(path), module_relative=False)
     assert result.failed == 0 and (result.attempted > 0 or path.stem in ("index", "install", "choose_sender_rules"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,9 @@ from tcpdynamics.paper_figures.rules import CONDITIONS, FAILS, HOLDS, OPEN
 from tcpdynamics.paper_figures.statements import COUNTED, MARKS, Outcome, outcome
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "docs" / "_ext"))
+import tables  # noqa: E402
+
 VERDICTS = st.sampled_from([HOLDS, FAILS, OPEN])
 #: Statements of one experiment, with several cells and more readings than two.
 SEVERAL = [
@@ -157,8 +161,14 @@ def test_verdicts_are_those_of_the_printed_sentence(name: str) -> None:
         assert came.verdict == verdict_by_the_sentence([verdict for _, verdict in came.readings], sides)
 
 
-def test_the_docs_have_the_sentence_and_the_marks_of_the_record() -> None:
+def _claims_page() -> str:
+    """The page with the table that the build writes into it."""
     text = (ROOT / "docs" / "claims.md").read_text(encoding="utf-8")
+    return text.replace("```{include} reference/written/parts/marks.inc", "\n".join(tables.marks()))
+
+
+def test_the_docs_have_the_sentence_and_the_marks_of_the_record() -> None:
+    text = _claims_page()
     assert MARKS in text
     for name, summary in statements.summaries().items():
         if name not in ledger.recorded()["made"]:
@@ -170,7 +180,7 @@ def test_the_docs_have_the_sentence_and_the_marks_of_the_record() -> None:
 
 
 def test_the_docs_count_cells_and_those_of_ns2_as_the_record_has_them() -> None:
-    text = (ROOT / "docs" / "claims.md").read_text(encoding="utf-8")
+    text = _claims_page()
     rows = ledger.recorded()["rows"]
     counts = Counter(row["verdict"] for row in rows.values())
     hold, conditions, fail, undecided = (counts[verdict] for verdict in (HOLDS, CONDITIONS, FAILS, OPEN))
