@@ -53,7 +53,7 @@ TYPES = (
 )  # fmt: skip
 #: Commands in a comment, and pages that a meaning names.
 COMMAND = re.compile(r"((?:tcpdynamics simulate \w+ )?--\w+ [\w.=,/:]*\w(?: --\w+ [\w.=,/:]*\w)*)")
-PAGES = re.compile(r"`?docs/(\w+)\.md`?")
+PAGES = re.compile(r"`?docs/([a-z_/]+)\.md`?")
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> list[str]:
