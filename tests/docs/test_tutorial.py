@@ -12,7 +12,8 @@ from tcpdynamics.apps.command.main import cli
 
 DOCS = Path(__file__).parents[2] / "docs"
 DOCTESTS = [path for path in sorted(DOCS.glob("*.md")) if "\n>>> " in path.read_text("utf-8")]
-PAGES = [*sorted((DOCS / "tutorial").glob("*.md")), DOCS / "install.md", DOCS / "choose_sender_rules.md", *DOCTESTS]
+SINGLE = [DOCS / "install.md", DOCS / "choose_sender_rules.md", DOCS.parent / "README.md"]
+PAGES = [*sorted((DOCS / "tutorial").glob("*.md")), *SINGLE, *DOCTESTS]
 
 
 @pytest.mark.parametrize("path", PAGES, ids=[path.stem for path in PAGES])
