@@ -113,7 +113,9 @@ const guessing = (guess, number, reveal) => {
       onclick: () => {
         const off = Math.abs(Number(slider.value) - number()),
           away = unit === "%" ? `${(100 * off).toFixed(0)} points` : word(off);
-        said.textContent = `You guessed ${word(Number(slider.value))}; it is ${word(number())}: ${off < 0.05 * (high - low) ? "close" : `${away} off`}.`;
+        said.textContent =
+          `You guessed ${word(Number(slider.value))}; it is ${word(number())}: ` +
+          `${off < 0.05 * (high - low) ? "close" : `${away} off`}.`;
         slider.disabled = button.disabled = true;
         reveal();
       },

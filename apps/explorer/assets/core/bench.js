@@ -215,7 +215,8 @@ export const bench = (root, spec) => {
         element(
           "p",
           { class: "note" },
-          `This page opens from disk, without a server. ${lacking.length ? `${lacking.join(", ")}: see the served page (tcpdynamics explore).` : ""}`,
+          "This page opens from disk, without a server. " +
+            `${lacking.length ? `${lacking.join(", ")}: see the served page (tcpdynamics explore).` : ""}`,
         ),
       ];
   root.replaceChildren(

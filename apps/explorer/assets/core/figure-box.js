@@ -92,7 +92,8 @@ const saveMenu = (spec, f, figureOf, values, say, code) => {
     "Copy a link": () => copied(spec.link ? spec.link() : linkOf(spec, values), say),
     "Copy to embed": () =>
       copied(
-        `<iframe src="${linkOf(spec, values, `figure=${f.name}&embed=1`)}" width="640" height="560" title="${f.title}"></iframe>\n${TALL}`,
+        `<iframe src="${linkOf(spec, values, `figure=${f.name}&embed=1`)}" width="640" ` +
+          `height="560" title="${f.title}"></iframe>\n${TALL}`,
         say,
       ),
   };

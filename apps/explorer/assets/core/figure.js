@@ -104,7 +104,7 @@ function labelOf(heading, traces, layout) {
  * Keep a figure in a box: drawn again when the box or the colours change, light on paper; a value at the pointer.
  * @param {HTMLElement} box
  * @param {Figure} figure
- * @param {{title?: string, height?: number, name?: string, linked?: Linked}} [options] `name`: what a screen reader says
+ * @param {{title?: string, height?: number, name?: string, linked?: Linked}} [options] `name`: for screen readers
  * @returns {{end: () => void, mark: (x: number | null) => void}} `mark`: a line at a value of x
  */
 export function showFigure(box, figure, options = {}) {

@@ -1,7 +1,7 @@
 // @ts-check
 // Guess first: with the switch on, pictures hide until the reader has drawn a curve, by pointer or by values at a few
 // places, or chosen an answer. Then the answer is laid over the guess. A page offers choices by what it shows:
-//   figures.chart.show({ ..., guess: { question: "Does it settle?", choices: ["stable", "unstable"], answer: "stable" } })
+//   figures.chart.show({ ..., guess: { question: "Does it settle?", choices: ["yes", "no"], answer: "yes" } })
 import { element } from "./dom.js";
 import { between, brief } from "./numbers.js";
 import { picture } from "./pages.js";
@@ -224,7 +224,8 @@ const drawing = (asked, reveal) => {
     element(
       "p",
       {},
-      `Draw ${curve.name === quantity ? curve.name : `${quantity} (${curve.name})`} with the pointer, or choose values:`,
+      `Draw ${curve.name === quantity ? curve.name : `${quantity} (${curve.name})`} with the ` +
+        "pointer, or choose values:",
     ),
     box,
     element(

@@ -162,7 +162,8 @@ export class Ladder extends Picture {
         element(
           "span",
           {},
-          "Circles: fraction of time. Arrows: fraction of round trips with this transition, in numbers on the strongest.",
+          "Circles: fraction of time. Arrows: fraction of round trips with this transition, in " +
+            "numbers on the strongest.",
         ),
         ...kinds.map((words) => element("span", { class: "kind" }, words)),
       ),

@@ -101,7 +101,9 @@ export class Plane extends Picture {
     const text = (x, y, word, more = "") =>
       `<text x="${x}" y="${y}" font-size="12" fill="currentColor" ${more}>${word}</text>`;
     const clip = (id, room) =>
-      `<clipPath id="${id}-${this.spec.name}"><rect x="${left - room}" y="${top - room}" width="${W - left - right + 2 * room}" height="${H - bottom - top + 2 * room}"/></clipPath>`;
+      `<clipPath id="${id}-${this.spec.name}"><rect x="${left - room}" y="${top - room}" ` +
+      `width="${W - left - right + 2 * room}" ` +
+      `height="${H - bottom - top + 2 * room}"/></clipPath>`;
     const parts = [clip("in", 0), clip("at", 12)],
       spots = []; // points on the edge are whole
     for (const t of roundPlaces(data.xRange, data.xLog))
@@ -124,7 +126,8 @@ export class Plane extends Picture {
       if (line.points)
         line.x.forEach((x, k) =>
           spots.push(
-            `<circle cx="${px(x).toFixed(1)}" cy="${py(line.y[k]).toFixed(1)}" ${line.ring ? `r="9" fill="none" stroke="${colour}" stroke-width="3"` : `r="6" fill="${colour}"`}/>`,
+            `<circle cx="${px(x).toFixed(1)}" cy="${py(line.y[k]).toFixed(1)}" ` +
+              `${line.ring ? `r="9" fill="none" stroke="${colour}" stroke-width="3"` : `r="6" fill="${colour}"`}/>`,
           ),
         );
       else {
@@ -141,7 +144,8 @@ export class Plane extends Picture {
         parts.push(
           line.area
             ? `<path d="${d}Z" fill="${colour}" fill-opacity="0.2"/>`
-            : `<path d="${d}" fill="none" stroke="${colour}" stroke-width="2" ${line.dash ? 'stroke-dasharray="6 4"' : ""}/>`,
+            : `<path d="${d}" fill="none" stroke="${colour}" stroke-width="2" ` +
+                `${line.dash ? 'stroke-dasharray="6 4"' : ""}/>`,
         );
       }
     });
@@ -153,7 +157,9 @@ export class Plane extends Picture {
       return element("span", { class: "series" }, sample(one), " ", line.name);
     };
     const hint = data.pick ? [element("span", { class: "at" }, "Drag or click to move the sliders.")] : [];
-    this.box.innerHTML = `<svg viewBox="0 0 ${W} ${H}" role="img" aria-label="${this.spec.alt}" xmlns="http://www.w3.org/2000/svg">${parts.join("")}</svg>`;
+    this.box.innerHTML =
+      `<svg viewBox="0 0 ${W} ${H}" role="img" aria-label="${this.spec.alt}" ` +
+      `xmlns="http://www.w3.org/2000/svg">${parts.join("")}</svg>`;
     this.box.append(element("p", { class: "legend" }, ...data.lines.map(name), ...hint));
     const svg = this.box.firstChild;
     const where = (event) => {

@@ -1,6 +1,6 @@
 // @ts-check
-// A flow by the exact sub-packet chain, from a function that the library printed (`event_program`): its numbers at a loss,
-// the loss at which it delivers a share, sums over many round trips, and runs of it.
+// A flow by the exact sub-packet chain, from a function that the library printed (`event_program`): its numbers at a
+// loss, the loss at which it delivers a share, sums over many round trips, and runs of it.
 
 /** Zero of a falling function between two points, by false position with halved ends (Illinois). */
 export const zero = (f, a, b) => {
@@ -46,8 +46,8 @@ export const flow = (chain, ratio, low, timer) => {
 };
 
 /**
- * Jain's index and the share of flows with nothing over L round trips, for all L from a least to a largest one, of a flow
- * whose numbers are in `out`.
+ * Jain's index and the fraction of flows with nothing over L round trips, for all L from a least to a largest one, of a
+ * flow whose numbers are in `out`.
  *
  * Backwards in time: what is still earned from each state with n round trips left, its square, and the chance of
  * nothing. A silence of h round trips is looked up h steps back, at the retransmission that ends it.

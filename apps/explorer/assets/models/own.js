@@ -223,7 +223,7 @@ export const ready = (model) => {
         return all;
       });
     if (!values.every(Number.isFinite)) return null;
-    if (values.every((one) => one === 0)) return { step: values, jacobian, length: 0 }; // at equilibrium, however singular
+    if (values.every((one) => one === 0)) return { step: values, jacobian, length: 0 }; // there, however singular
     const step = solved(jacobian, Array.from(values));
     return step && { step, jacobian, length: measured(step, state, start) };
   };
@@ -335,7 +335,7 @@ export const ready = (model) => {
 export const CELLS = 40,
   PASSES = [4, 2, 1];
 /**
- * From the sliders (0) to a place of the chart (1): the first step, the longest (another where one fell on a place where
+ * From the sliders (0) to a place of the chart (1): the first step, the longest (another if one fell on a place where
  * two rests meet), the shortest, one for slopes and the last. A rest that is found off where the steps before lead, by
  * more than JUMP of the step and SLACK of its size, is another one.
  */
@@ -346,7 +346,7 @@ const FIRST = 1 / 64,
   END = 1 / 64,
   JUMP = 0.02,
   SLACK = 2e-4;
-/** Halvings of an edge of the chart before its last part is taken as straight, and how far along its ends' slopes reach. */
+/** Halvings of an edge of the chart before its last part is taken as straight, and how far its ends' slopes reach. */
 const HALVINGS = 14,
   SLOPE = 1e-3;
 

@@ -211,7 +211,8 @@ const mount = (root, spec, signal) => {
   // ---- a statement: its cells are rows ----------------------------------------------------------------------
   const statements = facts.statements.map((one) => {
     const where = [
-      `${facts.papers[one.paper]}; ${one.weight} ${one.kind}; ${one.cells.length} ${one.cells.length === 1 ? "cell" : "cells"}`,
+      `${facts.papers[one.paper]}; ${one.weight} ${one.kind}; ${one.cells.length} ` +
+        `${one.cells.length === 1 ? "cell" : "cells"}`,
       ...(one.condition ? [one.condition] : []),
       ...(one.reason ? [`why: ${one.reason}`] : []),
       ...(one.missing ? [`not printed: ${one.missing}`] : []),
@@ -271,7 +272,10 @@ const mount = (root, spec, signal) => {
     const counts = facts.verdicts.map((v) => [rows.filter((row) => row.verdict === v).length, v]).filter(([n]) => n);
     if (open) counts.push([open, "not decided yet"]);
     const whole = new Set(rows.map((row) => statementOf.get(row.name)));
-    counted.textContent = `${whole.size} of ${facts.statements.length} statements, ${rows.length} of ${facts.rows.length} cells${counts.length ? `: ${counts.map(([n, v]) => `${n} ${n === 1 ? v : (facts.several[v] ?? v)}`).join(", ")}` : ""}.`;
+    const each = counts.map(([n, v]) => `${n} ${n === 1 ? v : (facts.several[v] ?? v)}`).join(", ");
+    counted.textContent =
+      `${whole.size} of ${facts.statements.length} statements, ` +
+      `${rows.length} of ${facts.rows.length} cells${each ? `: ${each}` : ""}.`;
   };
   const filter = (name, label, choices) => {
     const list = element(

@@ -99,7 +99,8 @@ page("fairness", {
     });
     const says = nobody
       ? "Nobody has anything: no index of fairness is defined. Drag a bar up."
-      : `Jain's index is ${brief(jain)}: the flows share as if ${brief(jain * n)} of ${n} had equal throughputs and the others none.`;
+      : `Jain's index is ${brief(jain)}: the flows share as if ${brief(jain * n)} of ${n} had ` +
+        "equal throughputs and the others none.";
     return { says, numbers: { jain, gini: 1 - gini } };
   },
 });

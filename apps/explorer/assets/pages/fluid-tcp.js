@@ -263,7 +263,8 @@ page("fluid-tcp", {
         : undefined,
     });
     const fate = judged
-      ? `The equilibrium is ${stable ? "stable: a small disturbance dies out" : "unstable: a small disturbance grows"}. `
+      ? "The equilibrium is " +
+        `${stable ? "stable: a small disturbance dies out" : "unstable: a small disturbance grows"}. `
       : "";
     const ended =
       status === "ok" ? "" : ` The motion is shown until ${shown(reached)} s: there ${status}. Show fewer round trips.`;

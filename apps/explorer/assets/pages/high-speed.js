@@ -183,7 +183,10 @@ page("high-speed", {
     });
     const times_reno = rest.map((w) => brief(w / rest[0])),
       packets = values.loss >= 1e-3 ? percent(values.loss) : `one packet in ${brief(1 / values.loss)}`;
-    const says = `Where ${packets} is lost, Reno has a window of ${brief(rest[0])} packets, ${laws[1]} ${times_reno[1]} times and ${laws[2]} ${times_reno[2]} times as much.${stuck ? ` ${laws[1]}'s growth jumps at ${jump} packets, where its mean window comes to rest; its curve ends there.` : ""}`;
+    const says =
+      `Where ${packets} is lost, Reno has a window of ${brief(rest[0])} packets, ${laws[1]} ` +
+      `${times_reno[1]} times and ${laws[2]} ${times_reno[2]} times as ` +
+      `much.${stuck ? ` ${laws[1]}'s growth jumps at ${jump} packets: there its curve ends.` : ""}`;
     return { says, numbers: { reno: rest[0], second: rest[1], third: rest[2] } };
   },
 });

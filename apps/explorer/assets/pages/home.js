@@ -298,8 +298,10 @@ const living = (spec, values, chain, signal, say) => {
       "p",
       { class: "note" },
       "TCP has no window below one packet: a user whose part is smaller waits for a timer. ",
-      `They share ${rate} Mbit/s with a round trip of ${base_rtt} ms and ${buffer} packets of buffer, ${packet_size} bytes each. `,
-      "Model: the exact sub-packet chain, which also moves the dots. Packets: Reno by Linux's rules, the run of My link. ",
+      `They share ${rate} Mbit/s with a round trip of ${base_rtt} ms and ${buffer} packets of ` +
+        `buffer, ${packet_size} bytes each. `,
+      "Model: the exact sub-packet chain, which also moves the dots. Packets: Reno by Linux's " +
+        "rules, the run of My link. ",
       `Linux: ${facts.kernel} with Reno. In brackets: 95 % intervals.`,
     ),
   );

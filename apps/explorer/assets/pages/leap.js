@@ -147,7 +147,9 @@ page("leap", {
       ],
     });
     const [plain, leap] = both("duplicates");
-    const says = `Of 100 segments ${brief(plain)} arrive twice without LEAP and ${brief(leap)} with it; in ${percent(of("ack_share"))} of the timeouts only ACKs were lost.`;
+    const says =
+      `Of 100 segments ${brief(plain)} arrive twice without LEAP and ${brief(leap)} with it; ` +
+      `in ${percent(of("ack_share"))} of the timeouts only ACKs were lost.`;
     const said = (sender) => {
       const last = printed(sender).at(-1);
       const ns2 = last.ns2 ? `, ns-2 ${inEnds(last.ns2, " %")}` : "";
@@ -159,7 +161,8 @@ page("leap", {
         `and ${percent(of("suspicion_right"))} given no ACK at all.`,
       duplicates: `Of 100 segments ${brief(plain)} arrive twice without LEAP and ${brief(leap)} with it.`,
       finished:
-        `At ${brief(values.density)} transfers a second ${percent(share(values.density, two[0]))} finish without LEAP ` +
+        `At ${brief(values.density)} transfers a second ` +
+        `${percent(share(values.density, two[0]))} finish without LEAP ` +
         `and ${percent(share(values.density, two[1]))} with it.`,
       table1: `At 3.5 transfers a second, nodes ${values.nodes}: ${said(values.variant)}; ${said(other)}.`,
     };

@@ -352,7 +352,11 @@ const surplus = (values, sum) => {
         ? values.capacity
         : NaN;
   if (!(sum > 1.0005 * link)) return "";
-  return ` That is ${Number((100 * (sum / link - 1)).toPrecision(2))} % more than the ${brief(link)} packet/s of the link: with a weight γ below 1 each flow leaves room for a fraction of the others only, and the surplus waits in the queue or is lost.`;
+  return (
+    ` That is ${Number((100 * (sum / link - 1)).toPrecision(2))} % more than the ` +
+    `${brief(link)} packet/s of the link: with a weight γ below 1 each flow leaves room for ` +
+    "a fraction of the others only, and the surplus waits in the queue or is lost."
+  );
 };
 
 /** The least delay at which the flows do not settle, as the margin has it. */
@@ -567,8 +571,11 @@ page("lotka-volterra", {
     const dead = settled.filter((r) => r <= 0).length,
       sum = settled.reduce((a, b) => a + b, 0);
     const says =
-      `${margin[0] > 0 ? "They settle" : "They do not settle: they move about the equilibrium"}${values.ratio === 1 ? "" : " (by the closed form for flows alike)"}. ` +
-      `At equilibrium the first flow sends ${brief(settled[0])} packet/s, the last one ${brief(settled[n - 1])}, all together ${brief(sum)}${dead ? `; ${dead} of ${n} die out` : ""}.${surplus(values, sum)}${unfinished(motion, sent, times, far)}`;
+      (margin[0] > 0 ? "They settle" : "They do not settle: they move about the equilibrium") +
+      (values.ratio === 1 ? ". " : " (by the closed form for flows alike). ") +
+      `At equilibrium the first flow sends ${brief(settled[0])} packet/s, the last one ${brief(settled[n - 1])}, ` +
+      `all together ${brief(sum)}${dead ? `; ${dead} of ${n} die out` : ""}.${surplus(values, sum)}` +
+      unfinished(motion, sent, times, far);
     showEnds(values, functions, figures);
     const told = spec.facts.recorded,
       sums = showSums(values, figures, told),
@@ -576,15 +583,25 @@ page("lotka-volterra", {
     const late = first.slice(Math.floor(times.length / 2)).filter(Number.isFinite),
       [least, most] = [Math.min(...late), Math.max(...late)];
     const brieflySaid = `${says.split(". That is")[0].replace(/\.$/, "")}.`,
-      swings = ` In the second half of the time shown the first flow moves between ${brief(least)} and ${brief(most)} packet/s.`;
+      swings =
+        ` In the second half of the time shown the first flow moves between ${brief(least)} and ` +
+        `${brief(most)} packet/s.`;
     return {
       says,
       about: {
         rates: margin[0] > 0 ? brieflySaid : `They do not settle.${swings}`,
         plane: brieflySaid,
-        sums: `With a weight of ${brief(values.gamma)} twenty flows send ${brief(sums.windows20)} times the link where they measure windows, and ${brief(sums.throughput20)} times where they measure throughput.`,
-        shares: `In the model the flow behind 10 Mbit/s gets ${percent(part)} of a link of 12 Mbit/s; eq. (9) gives ${percent(10 / 22)}.`,
-        ends: `At a gain of ${brief(values.epsilon)} the sum ${margin[0] > 0 ? "ends in one value" : "does not settle"}: the points on the dashed line are the values that it visits.`,
+        sums:
+          `With a weight of ${brief(values.gamma)} twenty flows send ${brief(sums.windows20)} ` +
+          `times the link where they measure windows, and ${brief(sums.throughput20)} times where ` +
+          "they measure throughput.",
+        shares:
+          `In the model the flow behind 10 Mbit/s gets ${percent(part)} of a link of 12 Mbit/s; ` +
+          `eq. (9) gives ${percent(10 / 22)}.`,
+        ends:
+          `At a gain of ${brief(values.epsilon)} the sum ` +
+          `${margin[0] > 0 ? "ends in one value" : "does not settle"}: the points on the dashed ` +
+          "line are the values that it visits.",
       },
       numbers: {
         first: settled[0],

@@ -204,16 +204,34 @@ page("mtcp", {
       ],
     });
     const says =
-      `An acknowledgement that is sent over all ${routes} routes is lost with probability ${percent(values.ack_loss ** routes)} instead of ${percent(values.ack_loss)}; ` +
-      `the throughput rises from ${brief(told.packet * sent[0])} to ${brief(told.packet * sent[1])} Mbit/s. The clocks' offset cannot be measured: ${brief(Math.abs(values.asymmetry) / 2)} s of error never go away.`;
+      `An acknowledgement that is sent over all ${routes} routes is lost with probability ` +
+      `${percent(values.ack_loss ** routes)} instead of ${percent(values.ack_loss)}; ` +
+      `the throughput rises from ${brief(told.packet * sent[0])} to ` +
+      `${brief(told.packet * sent[1])} Mbit/s. The clocks' offset cannot be measured: ` +
+      `${brief(Math.abs(values.asymmetry) / 2)} s of error never go away.`;
     return {
       says,
       about: {
-        throughput: `At a drop probability of ${percent(values.ack_loss)} for ACKs the model has ${brief(told.packet * sent[0])} Mbit/s with immediate and ${brief(told.packet * sent[1])} with duplicated ones, and Reno over one route ${brief(told.packet * of("reno"))}.`,
-        losses: `A duplicated acknowledgement is lost with probability ${percent(values.ack_loss ** routes)}, an immediate one with ${percent(values.ack_loss)}.`,
-        table4: `At the printed loss of ${percent(told.losses[next])}: the thin lines of the packets reach over all settings that the paper leaves open.`,
-        clocks: `Estimated times there and back are off by ${brief(Math.abs(values.asymmetry) / 2)} s. All four round trips are right. "1 and 2" goes there over route 1 and comes back over route 2.`,
-        errors: `The mean round trip is right to 1 % after ${Math.ceil(needed(common))} acknowledgements, differences between routes after ${Math.ceil(needed(difference))}; the constant stays.`,
+        throughput:
+          `At a drop probability of ${percent(values.ack_loss)} for ACKs the model has ` +
+          `${brief(told.packet * sent[0])} Mbit/s with immediate and ` +
+          `${brief(told.packet * sent[1])} with duplicated ones, and Reno over one route ` +
+          `${brief(told.packet * of("reno"))}.`,
+        losses:
+          "A duplicated acknowledgement is lost with probability " +
+          `${percent(values.ack_loss ** routes)}, an immediate one with ` +
+          `${percent(values.ack_loss)}.`,
+        table4:
+          `At the printed loss of ${percent(told.losses[next])}: the thin lines of the packets ` +
+          "reach over all settings that the paper leaves open.",
+        clocks:
+          `Estimated times there and back are off by ${brief(Math.abs(values.asymmetry) / 2)} s. ` +
+          `All four round trips are right. "1 and 2" goes there over route 1 and comes back over ` +
+          "route 2.",
+        errors:
+          `The mean round trip is right to 1 % after ${Math.ceil(needed(common))} ` +
+          `acknowledgements, differences between routes after ${Math.ceil(needed(difference))}; ` +
+          "the constant stays.",
       },
       numbers: {
         immediate: told.packet * sent[0],

@@ -312,9 +312,11 @@ const sentence = (values, rtt, now, covered, run, linux) => {
     who = values.users === 1 ? "the only user" : `each of ${brief(values.users)} users`;
   const first =
     `An equal part of the rate is ${brief((1e3 * values.rate) / values.users)} kbit/s. Pipe and buffer hold ${each} ` +
-    `${each === "1" ? "packet" : "packets"} of ${brief(values.packet_size)} bytes for ${who}; a round trip takes up to ${ms(1e3 * rtt)}.` +
+    `${each === "1" ? "packet" : "packets"} of ${brief(values.packet_size)} bytes for ` +
+    `${who}; a round trip takes up to ${ms(1e3 * rtt)}.` +
     (values.packet_size < SMALL
-      ? " Most transfers have packets of 1,500 bytes; this page starts with the paper's 500. The packet size stands under More."
+      ? " Most transfers have packets of 1,500 bytes; this page starts with the paper's 500. The " +
+        "packet size stands under More."
       : "");
   const by = {
     "simulated packets": run && run.data.loss.mean,

@@ -132,7 +132,10 @@ const sentence = (model, rest, leading, smooth, line) => {
   if (!rest) return "No equilibrium was found around the start; only the motion is shown.";
   const place = `The equilibrium ${pointOf(model, rest)}`;
   if (line)
-    return `${place} is one of a line of equilibria: a disturbance along the line stays. A chart needs an equilibrium that stands alone.`;
+    return (
+      `${place} is one of a line of equilibria: a disturbance along the line stays. A chart ` +
+      "needs an equilibrium that stands alone."
+    );
   if (!leading && smooth) return `${place} was found, but not the roots there.`;
   if (!leading) return `${place} lies where abs, min or max switches: no linear equation holds around it.`;
   const swings = leading.im ? ` and swings with a period of ${brief(period(leading))}` : "",

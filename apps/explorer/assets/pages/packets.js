@@ -324,7 +324,8 @@ page("packets", {
         if (!file) return;
         if (file.size > spec.mostBytes) {
           this.tell(
-            `The file has ${grouped(String(file.size))} bytes, at most ${grouped(String(spec.mostBytes))} are read here: use the command for it.`,
+            `The file has ${grouped(String(file.size))} bytes, at most ` +
+              `${grouped(String(spec.mostBytes))} are read here: use the command for it.`,
             true,
           );
           return;
@@ -354,7 +355,10 @@ page("packets", {
         const duration = this.changes.duration ?? own,
           whole =
             duration && (/^[\d.]+$/.test(duration) ? `${duration} s` : duration.replace(/(\d)\s*([a-z])/, "$1 $2"));
-        return `Running ${this.text === null ? this.scenario : this.called}: ${Math.round(100 * share)} % of ${whole || "the simulated time"}`;
+        return (
+          `Running ${this.text === null ? this.scenario : this.called}: ${Math.round(100 * share)} ` +
+          `% of ${whole || "the simulated time"}`
+        );
       }
 
       tell(words, bad = false) {

@@ -114,7 +114,11 @@ page("retransmission-priority", {
       ],
     });
     const [plain, first] = all.map((case_) => case_.now);
-    const says = `Priority takes the flows with nothing in ${L} round trips from ${percent(plain.nothing)} to ${percent(first.nothing)} and Jain's index from ${plain.jain.toFixed(2)} to ${first.jain.toFixed(2)}; of all packets ${percent(plain.lost)} are lost without and ${percent(first.lost)} with it.`;
+    const says =
+      `Priority takes the flows with nothing in ${L} round trips from ` +
+      `${percent(plain.nothing)} to ${percent(first.nothing)} and Jain's index from ` +
+      `${plain.jain.toFixed(2)} to ${first.jain.toFixed(2)}; of all packets ` +
+      `${percent(plain.lost)} are lost without and ${percent(first.lost)} with it.`;
     return { says, numbers: { plain: plain.nothing, first: first.nothing, jain: plain.jain, jain_first: first.jain } };
   },
 });

@@ -69,7 +69,8 @@ const mount = (root, spec) => {
     const one = cell(state.sender, state.beside),
       [median, high, highest] = one.delay;
     const lines = {
-      [`fraction that ${state.sender} gets against ${state.beside}`]: `${percent(one.share, 1)}, 95 % interval ${percent(one.share_low, 1)} to ${percent(one.share_high, 1)}`,
+      [`fraction that ${state.sender} gets against ${state.beside}`]:
+        `${percent(one.share, 1)}, 95 % interval ${percent(one.share_low, 1)} to ` + `${percent(one.share_high, 1)}`,
       "verdict on equal fractions": `The verdict is "${one.verdict}": ${facts.meanings[one.verdict]}.`,
       ...(state.sender === state.beside
         ? {

@@ -65,7 +65,8 @@ const holds = (values, functions, loss) => {
   const bounded = [
     [`Loss is below ${limit}: the approximate and the full chain have a mean wait.`, says(loss < limit), ""],
     [
-      `Loss is below ${shown(threshold)}: silences of the exact chain would have a finite mean without a cap on the backoff (m = ${values.collapse}).`,
+      `Loss is below ${shown(threshold)}: silences of the exact chain would have a finite mean ` +
+        `without a cap on the backoff (m = ${values.collapse}).`,
       says(loss < threshold),
       "",
     ],
@@ -94,7 +95,9 @@ const showRun = (values) => {
   ids.run.textContent = run ? "Run it again" : "Run the packet simulator here";
   ids.about.textContent =
     values.source === "slider"
-      ? "Twenty simulated flows, each with the slider's loss. As in the chains, losses are independent, the round trip is constant, and timeouts begin at the base timeout. The senders are those of the packet simulator."
+      ? "Twenty simulated flows, each with the slider's loss. As in the chains, losses are " +
+        "independent, the round trip is constant, and timeouts begin at the base timeout. The " +
+        "senders are those of the packet simulator."
       : "The users on a drop-tail link with this rate and buffer, round-trip times spread by 5 % to either side.";
   if (!run) {
     ids.measured.replaceChildren();
@@ -191,8 +194,11 @@ const showForm = () => {
   const math = (pieces) =>
     pieces.map((piece) => `<math>${piece.startsWith("<mrow>") ? piece : `<mrow>${piece}</mrow>`}</math>`).join(" ");
   ids.math.innerHTML =
-    `<p><math><mrow><mi>π</mi><mo>(</mo><mtext>${state}</mtext><mo>)</mo><mo>=</mo><mi>N</mi><mo>/</mo><mi>D</mi></mrow></math></p>` +
-    `<p><math><mi>N</mi><mo>=</mo></math> ${math(mathml)}</p><p><math><mi>D</mi><mo>=</mo></math> ${math(data.denominator.mathml)}</p>`;
+    `<p><math><mrow><mi>π</mi><mo>(</mo><mtext>${state}</mtext><mo>)</mo><mo>=</mo>` +
+    "<mi>N</mi><mo>/</mo><mi>D</mi></mrow></math></p>" +
+    "<p><math><mi>N</mi><mo>=</mo></math> " +
+    `${math(mathml)}</p><p><math><mi>D</mi><mo>=</mo></math> ` +
+    `${math(data.denominator.mathml)}</p>`;
   ids.latex.value = `\\pi_{\\mathrm{${state.replace("*", "^*")}}} = \\frac{${latex}}{${data.denominator.latex}}`;
 };
 const setForm = (data) => {
@@ -212,7 +218,8 @@ const askForm = async (spec, values) => {
   if (!ids.form.open || key === formula.key) return;
   formula.key = key;
   ids.formWords.textContent =
-    `The ${kind} chain with a base timeout of ${shown(timeout)} round trips, as a function of the loss p: the fraction of time in a state.` +
+    `The ${kind} chain with a base timeout of ${shown(timeout)} round trips, as a function ` +
+    "of the loss p: the fraction of time in a state." +
     (served ? "" : " The other chains' forms, and other timeouts, are in the served page (tcpdynamics explore).");
   ids.formPanel.classList.add("old");
   try {
@@ -277,7 +284,10 @@ const askSender = async (spec, values) => {
   const wait = () => {
     const seconds = Math.round((performance.now() - began) / 1000);
     if (own.key === key)
-      ids.sender.textContent = `Running the ${values.sender} sender through every pattern of losses: ${seconds} s so far. A first time of all takes up to a minute, since the simulator is compiled; else some seconds.`;
+      ids.sender.textContent =
+        `Running the ${values.sender} sender through every pattern of losses: ${seconds} s so ` +
+        "far. A first time of all takes up to a minute, since the simulator is compiled; else " +
+        "some seconds.";
   };
   wait();
   const clock = setInterval(wait, 1000);
@@ -308,7 +318,8 @@ const askExact = async (spec, values) => {
       element(
         "p",
         {},
-        `The ${values.chain} chain at a loss of ${loss}, base timeout ${base_timeout} RTT: exact fractions of time, which sum to one.`,
+        `The ${values.chain} chain at a loss of ${loss}, base timeout ${base_timeout} RTT: exact ` +
+          "fractions of time, which sum to one.",
       ),
       element(
         "div",
@@ -586,11 +597,17 @@ page("sub-packet", {
     at("exact", here);
     const words = onLink
       ? loss === 0
-        ? `${values.users === 1 ? "The only user" : `Each of ${readable(values.users)} users`} could send ${inPackets(link.share)} per round trip, more than a window of ${W} uses: the link is not full, and nothing is lost.`
+        ? `${values.users === 1 ? "The only user" : `Each of ${readable(values.users)} users`} ` +
+          `could send ${inPackets(link.share)} per round trip, more than a window of ${W} uses: ` +
+          "the link is not full, and nothing is lost."
         : Number.isNaN(loss)
-          ? `Each of ${readable(values.users)} users would have ${inPackets(link.share)} per round trip, which the chain does not reach at any loss.`
-          : `Each of ${readable(values.users)} users has ${inPackets(link.share)} per round trip, so that ${percent(loss)} of the packets are lost, and a user is silent ${percent(out[0])} of the time (exact chain).`
-      : `At a loss of ${percent(loss)} a flow delivers ${inPackets(out[W + 2])} per round trip and is silent ${percent(out[0])} of the time (exact chain).`;
+          ? `Each of ${readable(values.users)} users would have ${inPackets(link.share)} per round ` +
+            "trip, which the chain does not reach at any loss."
+          : `Each of ${readable(values.users)} users has ${inPackets(link.share)} per round trip, so ` +
+            `that ${percent(loss)} of the packets are lost, and a user is silent ${percent(out[0])} ` +
+            "of the time (exact chain)."
+      : `At a loss of ${percent(loss)} a flow delivers ${inPackets(out[W + 2])} per round trip ` +
+        `and is silent ${percent(out[0])} of the time (exact chain).`;
     const says =
       fine || !(loss > 0)
         ? words

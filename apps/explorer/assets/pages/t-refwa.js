@@ -274,7 +274,10 @@ const shares = (
       {
         name: "modulus of the largest multiplier",
         value: radius,
-        means: `factor of a small deviation in an interval${{ negative: `; the multiplier is ${brief(-radius)}`, complex: "; the multiplier is complex" }[sign] || ""}${radius < 1 && radius > 0 ? `; halved in ${(Math.LN2 / -Math.log(radius)).toPrecision(2)} intervals` : ""}`,
+        means:
+          "factor of a small deviation in an interval" +
+          ({ negative: `; the multiplier is ${brief(-radius)}`, complex: "; the multiplier is complex" }[sign] || "") +
+          (radius < 1 && radius > 0 ? `; halved in ${(Math.LN2 / -Math.log(radius)).toPrecision(2)} intervals` : ""),
       },
       {
         name: "window at equilibrium",
@@ -286,7 +289,10 @@ const shares = (
         name: "sum of the rates",
         value: sum / rate,
         unit: "1",
-        means: `of all flows, over the link's rate of ${brief(rate)} packet/s (bandwidth-delay product over mean round-trip time); above 1 where packets wait in the queue, which the rates leave out`,
+        means:
+          `of all flows, over the link's rate of ${brief(rate)} packet/s (bandwidth-delay product ` +
+          "over mean round-trip time); above 1 where packets wait in the queue, which the rates " +
+          "leave out",
       },
       {
         name: "a flow's rate, largest",
@@ -438,19 +444,29 @@ page("t-refwa", {
         ? "stay as they are: every window is an equilibrium"
         : fate(here, turn(slopes, n, here));
     const says = Number.isFinite(window)
-      ? `Small deviations from equilibrium ${end}. At equilibrium all flows together have a window of ${inPackets(window)}; the queue holds ${inPackets(queue)}.`
+      ? `Small deviations from equilibrium ${end}. At equilibrium all flows together have a ` +
+        `window of ${inPackets(window)}; the queue holds ${inPackets(queue)}.`
       : `Small deviations ${end}.`;
     const of = (word) => fates.filter((one) => one === word).length;
     const measured = (row) => ["", ", low", ", high"].map((end) => printed[`fairness, packets${end}`][row]);
     return {
       says,
       about: {
-        readings: `At φ = ${brief(values.phi)} and ψ = ${brief(values.psi)}, ${of("settles")} of ${fates.length} interpretations settle, ${of("does not")} ${of("does not") === 1 ? "does" : "do"} not, ${of("edge")} ${of("edge") === 1 ? "is" : "are"} on the edge.`,
+        readings:
+          `At φ = ${brief(values.phi)} and ψ = ${brief(values.psi)}, ${of("settles")} of ` +
+          `${fates.length} interpretations settle, ${of("does not")} ` +
+          `${of("does not") === 1 ? "does" : "do"} not, ${of("edge")} ` +
+          `${of("edge") === 1 ? "is" : "are"} on the edge.`,
         groups:
-          `Jain's index of the rates is ${brief(index)}, by the six-bit code of round-trip times. The rates leave out ` +
+          `Jain's index of the rates is ${brief(index)}, by the six-bit code of round-trip times. ` +
+          "The rates leave out " +
           `the wait in the queue: together they are ${percent(load)} of the link.`,
-        code: `Within the code a decoded time is off by at most ${percent(error)}; beyond ${brief(functions.groups.longest)} s the code ends.`,
-        table: `On ${values.line} T-REFWA has a fairness of ${inEnds(measured(last))} in packets, and Reno ${inEnds(measured(0))}; 95 % intervals.`,
+        code:
+          `Within the code a decoded time is off by at most ${percent(error)}; beyond ` +
+          `${brief(functions.groups.longest)} s the code ends.`,
+        table:
+          `On ${values.line} T-REFWA has a fairness of ${inEnds(measured(last))} in packets, and ` +
+          `Reno ${inEnds(measured(0))}; 95 % intervals.`,
       },
       numbers: {
         window,

@@ -18,7 +18,8 @@ const used = ({ run, rows, buffers }, values) => {
     run(x, out);
     rows.forEach((_, k) => curves[k].push(out[k]));
   }
-  return rows.map((name, k) => ({ name: name.replace(/(\w+) (\d)/, "L$2, $1"), y: curves[k], ...STYLES[k] })); // lines may lie on each other
+  // lines may lie on each other
+  return rows.map((name, k) => ({ name: name.replace(/(\w+) (\d)/, "L$2, $1"), y: curves[k], ...STYLES[k] }));
 };
 
 page("two-bottlenecks", {
@@ -112,7 +113,9 @@ page("two-bottlenecks", {
     });
     const [first, third] = pair("utilisation"),
       [q1, q3] = pair("Q");
-    const says = `At equilibrium link L1 is used to ${percent(first)} and link L3 to ${percent(third)}; ${brief(q1)} and ${brief(q3)} packets wait in their queues.`;
+    const says =
+      `At equilibrium link L1 is used to ${percent(first)} and link L3 to ${percent(third)}; ` +
+      `${brief(q1)} and ${brief(q3)} packets wait in their queues.`;
     return { says, numbers: { first, third } };
   },
 });
