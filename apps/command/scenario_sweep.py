@@ -272,7 +272,7 @@ def _warn(result: xr.Dataset, count: int) -> None:
         at = ", ".join(f"{key} = {_short(result, key, i)}" for key, i in worst.items())
         click.echo(
             f"Warning: at {(share > 0).sum():,} of {share.size:,} points runs bear marks of phase effects, at {at} "
-            f"{share.max():.0%} of them; `simulate` with these values says which, docs/phase_effects.md what helps",
+            f"{share.max():.0%} of them; `simulate` with these values names them; docs/phase_effects.md lists remedies",
             err=True,
         )
 

@@ -104,7 +104,7 @@ def lengths(source: Any, base_timeout: float, shapes: Shapes) -> pd.DataFrame:
     """How long silences are in the exact chain, and their fraction of the silent time."""
     loss = loss_of(source)
     none = bool(without_law("exact", loss))  # lengths alone are there
-    law = CHAINS["exact"](loss=0.1 if none else loss, base_timeout=base_timeout, **shapes["exact"]).silence_lengths()
-    shares = {"of silences": law.probability, "of the silent time": law.time_share}
-    shares |= dict.fromkeys(shares, np.nan) if none else {}
-    return pd.DataFrame({"length of a silence [RTT]": law.length} | shares)
+    silent = CHAINS["exact"](loss=0.1 if none else loss, base_timeout=base_timeout, **shapes["exact"]).silence_lengths()
+    columns = {"of silences": silent.probability, "of the silent time": silent.time_share}
+    columns |= dict.fromkeys(columns, np.nan) if none else {}
+    return pd.DataFrame({"length of a silence [RTT]": silent.length} | columns)

@@ -52,9 +52,9 @@ def times(rtt_low: float, rtt_high: float) -> Any:
     return np.linspace(rtt_low, rtt_high, GROUPS)
 
 
-def rates_of(shares: TRefwaGroups, aggregate: float) -> Any:
+def rates_of(flows: TRefwaGroups, aggregate: float) -> Any:
     """Of a flow of each group; NaN where there is no window at equilibrium."""
-    return np.full(GROUPS, np.nan) if np.isnan(aggregate) else shares.rates(aggregate).values
+    return np.full(GROUPS, np.nan) if np.isnan(aggregate) else flows.rates(aggregate).values
 
 
 def groups(model: Any, rtt_low: float, rtt_high: float, group_flows: int) -> pd.DataFrame:

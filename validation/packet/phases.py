@@ -31,7 +31,7 @@ from .scenario.scenario import Scenario
 SPREAD, CERTAIN = 0.25, 4.0
 #: Warn where shares of alike flows differ for good by more than this from the best power law of their RTTs, with an
 #: exponent that models of TCP have, and not where so many packets are lost that silences between timeouts last as long
-#: as pieces of the run. docs/phase_effects.md has the shares of both errors.
+#: as pieces of the run. docs/phase_effects.md has the fractions of both errors.
 UNEVEN, EXPONENTS, CROWDED = 0.45, (-2.5, 0.5), 0.15
 #: Warn where so large a share of the packets that meet a queue with one place left, or none, meet a tie, and at least
 #: so many did. Measured: 0.13 to 1 where flows are in step, 0.002 (2 * records.TIE) to 0.011 elsewhere.

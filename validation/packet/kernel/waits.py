@@ -18,7 +18,7 @@ from .records import SHORTEST, WAIT_PARTS, WAITS
 
 @inlined
 def count_wait(w: Any, link: Any, start: Any, wait: Any) -> None:
-    """A packet begins to be sent at `start`, after `wait` [s]; what begins after the end is known before it."""
+    """A packet begins to be sent at `start`, after `wait` [s]; a start after the end of the run does not count."""
     if start < w.measure_from or start >= w.end:
         return
     place = 0
@@ -28,8 +28,8 @@ def count_wait(w: Any, link: Any, start: Any, wait: Any) -> None:
     at.waits(w)[link, place] += 1
 
 
-def percentiles(counts: NDArray[Any], shares: tuple[float, ...]) -> NDArray[np.float64]:
-    """(links, shares) The waits [s] that these shares of packets do not exceed; NaN without a packet.
+def percentiles(counts: NDArray[Any], fractions: tuple[float, ...]) -> NDArray[np.float64]:
+    """(links, fractions) The waits [s] that these fractions of packets do not exceed; NaN without a packet.
 
     Examples
     --------
@@ -41,13 +41,13 @@ def percentiles(counts: NDArray[Any], shares: tuple[float, ...]) -> NDArray[np.f
     octave, part = np.divmod(np.arange(WAITS), WAIT_PARTS)
     edges = SHORTEST * 2.0**octave * (1 + part / WAIT_PARTS)
     low, high = np.append(0.0, edges[:-1]), np.append(0.0, edges[1:])
-    out = np.full((len(counts), len(shares)), np.nan)
+    out = np.full((len(counts), len(fractions)), np.nan)
     for row, line in enumerate(counts):
         until = np.cumsum(line)
         if until[-1] == 0:
             continue
-        for i, share in enumerate(shares):
-            place = int(np.searchsorted(until, share * until[-1]))
-            inside = (share * until[-1] - (until[place] - line[place])) / max(line[place], 1)
+        for i, fraction in enumerate(fractions):
+            place = int(np.searchsorted(until, fraction * until[-1]))
+            inside = (fraction * until[-1] - (until[place] - line[place])) / max(line[place], 1)
             out[row, i] = low[place] + inside * (high[place] - low[place])
     return out

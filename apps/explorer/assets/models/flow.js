@@ -1,6 +1,6 @@
 // @ts-check
 // A flow by the exact sub-packet chain, from a function that the library printed (`event_program`): its numbers at a
-// loss, the loss at which it delivers a share, sums over many round trips, and runs of it.
+// loss, the loss at which it delivers a rate, sums over many round trips, and runs of it.
 
 /** Zero of a falling function between two points, by false position with halved ends (Illinois). */
 export const zero = (f, a, b) => {
