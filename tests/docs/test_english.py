@@ -1,0 +1,51 @@
+"""The English of the pages: words of the field, no persons, headings that name a thing or a task, short sentences."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES += sorted([*(ROOT / "docs/tutorial").glob("*.md"), *(ROOT / "docs/reference").glob("*.md")])
+#: What a page should have -> what stood there in its place.
+INSTEAD = {
+    "no person (reports, raises, applies)": r"\b(says|tells|knows|hears|heeds?|told|asks|asked|judges?|judged)\b",
+    "compared with, next to": r"\bbeside\b",
+    "validated against": r"\b(held|holds?|holding)\b[^.|]{0,60}\bagainst\b",
+    "distribution, formula": r"(?<!Little's )\blaws?\b",
+    "random": r"\bdrawn (cases?|lists?|loss(es)?|numbers?|states?)\b",
+    "interpretation, variant": r"\breadings?\b",
+    "profile": r"\brule books?\b",
+    "minimum, maximum": r"\b[Ll]east (RTT|round|timeout|retransmission|RTO)|\bgreatest\b",
+    "because": r", for (it|they|the|there|no|each|this)\b",
+    "except": r"\bbut for\b",
+    "about": r"\bsome (\d|ten|fifty|hundred)",
+    "retransmit": r"\b(sen[dt]s? again|resen[dt]s?|resending)\b",
+    "its own, separate": r"\bof (its|their|one's|our) own\b",
+    "backoff, timestamp": r"\b[Bb]ack-off\b|\btime stamps?\b",
+    "transmission time": r"\bsending times?\b",
+    "congested": r"\bcrowded\b",
+    "packet by packet": r"\bsend by send\b",
+    "equilibrium, trajectory": r"\b(at|of|points? of) rest\b|\bmotions?\b",
+    "a thing or a task": r"^#+ (What|Who|Where (?!to go)|Without|A ).*[^?]$",
+}
+
+
+def prose(path):
+    """The text of a page without code, links and tables' rules."""
+    text = re.sub(r"^(```|:::).*?^\1", "", path.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+    return re.sub(r"\]\([^)]*\)", "]", re.sub(r"`[^`\n]*`", "`x`", text))
+
+
+@pytest.mark.parametrize("path", PAGES, ids=[path.stem for path in PAGES])
+def test_a_page_has_the_words_of_the_field(path):
+    found = {word: [m[0] for m in re.finditer(old, prose(path), re.MULTILINE)] for word, old in INSTEAD.items()}
+    assert not {word: old for word, old in found.items() if old}
+
+
+def test_sentences_have_at_most_twenty_five_words_on_average():
+    for path in PAGES:
+        text = re.sub(r"^(#|\||- \||\s*[a-z_/]+$).*", "", prose(path), flags=re.MULTILINE)
+        sentences = [s.split() for s in re.split(r"(?<=[.?!:])\s+|\n\n|\n- |\n\* ", text) if len(s.split()) > 2]
+        assert not sentences or sum(map(len, sentences)) / len(sentences) <= 25, path.name
