@@ -75,7 +75,7 @@ _register()
 #: What a plain installation lacks -> the extra that brings it.
 _EXTRAS = {
     "anywidget": "notebook", "dash": "explorer", "dask": "dask", "distributed": "dask", "flask_compress": "explorer",
-    "kaleido": "export", "waitress": "explorer",
+    "jax": "jax", "kaleido": "export", "waitress": "explorer",
 }  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import lru_cache
+from importlib.util import find_spec
 from math import comb
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal
@@ -54,7 +55,7 @@ def stationary(
     throw : bool
         Raise ChainError at the first failed point instead of marking it. Exact results always do.
     backend : "auto", "numpy" or "jax"
-        "auto" takes JAX only for symbolic chains on a machine with a GPU.
+        "auto" takes JAX, where it is installed, only for symbolic chains on a machine with a GPU.
 
     Returns
     -------
@@ -66,6 +67,8 @@ def stationary(
     ------
     ChainError
         The structure is reducible or periodic, or a numeric matrix is not a transition matrix.
+    ModuleNotFoundError
+        `backend="jax"` where JAX is not installed.
 
     References
     ----------
@@ -291,6 +294,8 @@ def _evaluate(program: Program, grid: Grid, backend: Backend) -> NDArray[np.floa
     advice = "ask for fewer points, or sweep them in blocks to a store"
     check_memory(what, 16.0 * len(program.outputs) * grid.size, advice)
     check_work(what, 1.0 * len(program.ops) * grid.size, advice)
+    if backend == "jax" and find_spec("jax") is None:
+        raise ModuleNotFoundError("backend='jax' needs JAX: pip install 'tcpdynamics[jax]'", name="jax")
     if backend == "jax" or (backend == "auto" and grid.size > 10_000 and _gpu_present()):
         from ..programs.on_jax import run_jax
         from ..programs.wide_floats import redo
@@ -303,10 +308,11 @@ def _evaluate(program: Program, grid: Grid, backend: Backend) -> NDArray[np.floa
 
 
 def _gpu_present() -> bool:
-    """A cheap look that does not load JAX: the driver's device file."""
+    """A cheap look that does not load JAX: the driver's device file, and whether JAX is installed."""
     import os
 
-    return os.path.exists("/dev/nvidia0") and os.environ.get("JAX_PLATFORMS", "cuda") != "cpu"
+    there = os.path.exists("/dev/nvidia0") and os.environ.get("JAX_PLATFORMS", "cuda") != "cpu"
+    return there and find_spec("jax") is not None
 
 
 def _law(

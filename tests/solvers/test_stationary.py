@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -140,6 +141,14 @@ def test_jax_gives_the_same_and_leaves_no_trace(model: Any, small: dict[str, int
 def test_backends_have_names() -> None:
     with pytest.raises(ValueError, match="backend must be 'auto', 'numpy' or 'jax', got 'cuda'"):
         stationary(SubPacketFull(loss=0.1), backend="cuda")  # type: ignore[arg-type]
+
+
+def test_without_jax_a_sentence_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    sweep = SubPacketFull(loss=[0.1, 0.2]).chain()
+    monkeypatch.setitem(sys.modules, "jax", None)
+    with pytest.raises(ModuleNotFoundError, match=r"needs JAX: pip install 'tcpdynamics\[jax\]'"):
+        stationary(sweep, backend="jax")
+    assert stationary(sweep).probability.notnull().all()
 
 
 # ------------------------------------------------------------------------------------------- sensitivity
