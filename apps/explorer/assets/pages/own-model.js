@@ -320,14 +320,14 @@ const factsOf = (model, { rest, leading, edge, computing }) => {
     },
     {
       name: "period on the boundary",
-      value: computing ? "computing …" : period(edge),
-      unit: timed(period(edge)),
-      means: "where a grid line of the chart crosses its boundary nearest to the sliders",
+      value: computing ? "computing …" : period(edge && edge.root),
+      unit: timed(period(edge && edge.root)),
+      means: `where a grid line of the chart crosses its boundary nearest to the sliders${edge ? `: ${edge.place}` : ""}`,
     },
   ];
 };
 
-/** The leading root on the boundary, at the place that is nearest to the sliders. */
+/** The place on the boundary that is nearest to the sliders, in words, and the leading root there. */
 const nearestEdge = (own, chart, parameters, rest) => {
   const [across, up] = own.model.axes.map((i) => own.model.parameters[i]),
     share = ({ low, high, log }, x) => (log ? Math.log(x / low) / Math.log(high / low) : (x - low) / (high - low));
@@ -341,7 +341,8 @@ const nearestEdge = (own, chart, parameters, rest) => {
   if (up) there[own.model.axes[1]] = y;
   const still = followed(own, parameters, rest, x, y),
     found = still && own.leading(there, still, own.fixed(there).lags, 1);
-  return found ? found[0] : null;
+  const place = [across, up].map((one, i) => one && `${one.name} = ${brief([x, y][i])}`);
+  return found ? { root: found[0], place: place.filter(Boolean).join(", ") } : null;
 };
 
 page("own-model", {
