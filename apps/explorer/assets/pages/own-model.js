@@ -322,7 +322,7 @@ const factsOf = (model, { rest, leading, edge, computing }) => {
       name: "period on the boundary",
       value: computing ? "computing …" : period(edge && edge.root),
       unit: timed(period(edge && edge.root)),
-      means: `where a grid line of the chart crosses its boundary nearest to the sliders${edge ? `: ${edge.place}` : ""}`,
+      means: `where a grid line crosses the boundary nearest to the sliders${edge ? `: ${edge.place}` : ""}`,
     },
   ];
 };
