@@ -24,8 +24,8 @@ from .jobs import JobKind
 
 #: Control -> number, or the word of a choice.
 Values = Mapping[str, Any]
-#: Words of an address that the script alone reads: hidden answers, an article's step, an embedded figure.
-OTHERS = {"guess", "step", "figure", "embed"}
+#: Words of an address that the script alone reads, and what each may be: hidden answers, a frame of another page.
+OTHERS = {"guess": ["first"], "embed": ["1"]}
 #: Controls that stand above "More".
 MAIN = 4
 
@@ -414,7 +414,12 @@ class Page:
                 except InputError as error:
                     default = getattr(c, "shown", word(c.start))
                     complaints.append(f"{error}; {default} is shown" if shows else str(error))
-        unknown = sorted(set(words) - set(values) - OTHERS)
+        others = OTHERS | ({"figure": [f.name for f in self.figures]} if self.figures else {})
+        for name, may in others.items():
+            if name in words and words[name] not in may:
+                one_of = "one of " if len(may) > 1 else ""
+                complaints.append(f"`{name}` must be {one_of}{', '.join(may)}, got {words[name][:40]!r}")
+        unknown = sorted(set(words) - set(values) - set(others) - ({"step"} if self.article else set()))
         if unknown:
             complaints.append(f"this page has no {unknown[0][:40]!r}")
         return values, complaints

@@ -147,19 +147,25 @@ def _scripts_of(page: Page | None) -> tuple[str, ...]:
 
 
 def _links(places: Places, listed: Iterable[Page], page: Page | None) -> str:
-    """The menu, with the page that is open marked: articles first, and below "More" what no page puts before it."""
+    """
+    The menu, with the page that is open marked: articles first, and below "More" what no page puts before it.
+    On a telephone all stand there but the page that is open: the first screen is the page's.
+    """
 
     def link(slug: str, name: str, address: str) -> str:
         marked = ' aria-current="page"' if page and slug == page.slug else ""
         return f'<a href="{address}"{marked}>{escape(name)}</a>'
 
     texts: dict[str, list[str]] = {"article": [], "menu": [], "more": []}
+    articles = {one.title for one in listed if one.article}
     for one in listed:
         place = "article" if one.article else "menu" if one.menu else "more"
-        texts[place].append(link(one.slug, one.title, places.pages.format(one.slug)))
-    first = "".join([link(FIRST, "Home", places.home), *texts["article"], *texts["menu"]])
+        name = f"{one.title}: move everything" if one.title in articles and place == "more" else one.title
+        texts[place].append(link(one.slug, name, places.pages.format(one.slug)))
+    first = [link(FIRST, "Home", places.home), *texts["article"], *texts["menu"]]
+    narrow = "".join(f'<li class="narrow">{text}</li>' for text in first if " aria-current" not in text)
     more = "".join(f"<li>{text}</li>" for text in texts["more"])
-    return f'{first}<details class="menu"><summary>More</summary><ul>{more}</ul></details>'
+    return f'{"".join(first)}<details class="menu"><summary>More</summary><ul>{narrow}{more}</ul></details>'
 
 
 def mounted(spec: dict[str, Any]) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from explorer_tabs import LOW, TITLES, keep, often
+from explorer_tabs import LOW, TITLES, keep, often, opened
 from playwright.sync_api import Page
 
 from tcpdynamics.apps.explorer.article import MAX_WORDS, articles, read
@@ -143,6 +143,16 @@ def test_each_address_opens_its_step_with_picture_and_control_in_sight(
         assert seen["answer"] == (seen["hidden"] == "hidden") == bool(step["guess"]), (k, seen["hidden"])
 
 
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("slug", WHOLE)
+def test_an_address_without_a_step_has_its_first_control_in_sight(tab: Page, server: str, slug: str, size: str) -> None:
+    width, height = SIZES[size]
+    tab.set_viewport_size({"width": width, "height": height})
+    opened(tab, f"{server}/{slug}")
+    box = tab.locator(".step :is(input, select)").first.bounding_box()
+    assert box and box["y"] >= 0 and box["y"] + box["height"] <= height
+
+
 @pytest.mark.parametrize("slug", WHOLE)
 def test_each_number_of_packets_has_its_interval(tab: Page, server: str, slug: str) -> None:
     """In as many digits as it supports; every other number stands alone, in four digits at most."""
@@ -201,6 +211,9 @@ def test_each_steps_picture_is_saved_as_on_its_page(tab: Page, server: str, slug
                 kept[kind] = Path(download.value.path()).read_bytes()
             assert kept["PNG"].startswith(b"\x89PNG") and kept["NetCDF"].startswith(b"CDF")
             assert f"tcpdynamics explorer, {page}".encode() in kept["SVG"] and kept["CSV"].count(b"\r\n") > 1, k
+            settings = re.sub(r"<[^>]+>", " ", kept["SVG"].decode())  # a slide has what was set, and what is seen
+            assert pages()[page].controls[0].meaning in settings, k
+            assert tab.locator(".article-figure .reading").inner_text()[:40] in settings, k
             keep(tab, ".article-figure", "Copy to embed")
             tab.get_by_text("Copied.").wait_for()
             copied = tab.evaluate("() => navigator.clipboard.readText()")

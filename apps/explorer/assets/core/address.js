@@ -4,8 +4,16 @@ import { number } from "./numbers.js";
 
 export const MAX_ADDRESS = 4096,
   MAX_WORDS = 100;
-/** Words of an address that are no controls: hidden answers, an article's step, an embedded figure. */
-export const OTHERS = ["guess", "step", "figure", "embed"];
+/** Words of an address that are no controls, and what each may be: hidden answers, a frame, one picture, a step. */
+const othersOf = ({ figures = [], article = false }) =>
+  new Map(
+    Object.entries({
+      guess: ["first"],
+      embed: ["1"],
+      ...(figures.length ? { figure: figures.map((f) => f.name) } : {}),
+      ...(article ? { step: null } : {}),
+    }),
+  );
 
 /** Words that Python would show in quotes. @param {string} text */
 const quoted = (text) => {
@@ -30,13 +38,13 @@ export const refusal = (c, x, text) => {
 export const wordsOf = (written) => [...new URLSearchParams(written)];
 
 /**
- * Values of the controls, and a sentence for each word that was refused (its default is taken). A page without pictures
+ * Values of the controls, and a sentence for each word that was refused (its default is taken). A page without sliders
  * has no `others`.
- * @param {{ controls: any[] }} spec
+ * @param {{ controls: any[], figures?: any[], article?: boolean }} spec
  * @param {string} written
  * @returns {[Record<string, any>, string[]]}
  */
-export const readAddress = (spec, written, others = OTHERS) => {
+export const readAddress = (spec, written, others = othersOf(spec)) => {
   const values = Object.fromEntries(spec.controls.map((c) => [c.name, c.start])),
     complaints = [];
   const words = wordsOf(written);
@@ -45,7 +53,7 @@ export const readAddress = (spec, written, others = OTHERS) => {
   if (words.length > MAX_WORDS) return [values, [`the address has more than ${MAX_WORDS} words and was not read`]];
   const twice = words.map(([name]) => name).find((name, i, all) => all.indexOf(name) < i);
   if (twice !== undefined) return [values, [`the address has ${twice.slice(0, 40)} twice and was not read`]];
-  const known = new Map(words.filter(([name]) => !others.includes(name)));
+  const known = new Map(words);
   for (const c of spec.controls) {
     const text = known.get(c.name);
     if (text === undefined) continue;
@@ -54,6 +62,14 @@ export const readAddress = (spec, written, others = OTHERS) => {
     if (why) complaints.push(`${why}; ${c.shown || c.start} is shown`);
     else values[c.name] = x;
     known.delete(c.name);
+  }
+  for (const [name, may] of others) {
+    const text = known.get(name);
+    if (may && text !== undefined && !may.includes(text))
+      complaints.push(
+        `\`${name}\` must be ${may.length > 1 ? "one of " : ""}${may.join(", ")}, got ${quoted(text.slice(0, 40))}`,
+      );
+    known.delete(name);
   }
   const strange = [...known.keys()].sort()[0];
   if (strange !== undefined) complaints.push(`this page has no ${quoted(strange.slice(0, 40))}`);

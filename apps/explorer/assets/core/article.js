@@ -355,7 +355,7 @@ export const article = (root, spec) => {
   /** Put a step's controls where the address has them. */
   const restore = (k) => {
     const { own, step, values, controls } = made[k],
-      some = { ...own, controls: own.controls.filter((c) => step.controls.includes(c.name)) };
+      some = { ...own, article: true, controls: own.controls.filter((c) => step.controls.includes(c.name)) };
     const written = location.hash.slice(1),
       [read, complaints] = readAddress(some, written);
     said.textContent = complaints.join(". ");

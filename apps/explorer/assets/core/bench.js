@@ -76,11 +76,11 @@ export const bench = (root, spec) => {
   const asked = new URLSearchParams(written(spec)),
     only = spec.figures.find((f) => f.name === asked.get("figure"));
   const pictures = only ? [only] : spec.figures;
-  if (asked.has("embed")) embedded();
+  const framed = asked.get("embed") === "1";
+  if (framed) embedded();
   const signal = begin(),
     drawing = drawingOf(spec.script);
   const [values, complaints] = readAddress(spec, written(spec));
-  if (asked.has("figure") && !only) complaints.push(`this page has no picture ${asked.get("figure").slice(0, 40)}`);
   const said = complaint(complaints.join(". "));
   const say = (words) => {
     said.textContent = words;
@@ -96,7 +96,7 @@ export const bench = (root, spec) => {
 
   const address = () => {
     const guesses = root.querySelector("#guess").checked ? "guess=first" : "";
-    const kept = [only && `figure=${only.name}`, asked.has("embed") && "embed=1"];
+    const kept = [only && `figure=${only.name}`, framed && "embed=1"];
     const words = [writtenOf(spec, values), guesses, ...kept].filter(Boolean).join("&");
     if (spec.answers) history.replaceState(null, "", location.pathname + (words ? `?${words}` : ""));
     else {

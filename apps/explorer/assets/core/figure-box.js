@@ -1,10 +1,12 @@
 // @ts-check
 // A picture with its heading, what a reader may keep of it, the table behind it and the code.
 import { pageAddress, writtenOf } from "./address.js";
-import { closing, drawn, element } from "./dom.js";
+import { counts, spaced } from "./controls.js";
+import { closing, drawn, element, maths } from "./dom.js";
 import { figureSvg } from "./figure.js";
 import { KINDS } from "./pages.js";
 import { netcdf } from "./netcdf.js";
+import { readable } from "./numbers.js";
 import { csv, save, savePng } from "./save.js";
 import { get, plotly } from "./server.js";
 
@@ -16,20 +18,40 @@ export const svgOf = (figure, size = SIZE) => {
   return figure.image ? figure.image() : figureSvg(figure.kept(), size);
 };
 
-/** SVG text with a line below that says where it is from. @param {string} text @param {string} words */
-const credited = (text, words) => {
+/** Words in lines of at most so many characters. @param {string} words @param {number} most */
+const lines = (words, most) => words.match(new RegExp(`\\S.{0,${most - 1}}(?=\\s|$)|\\S{${most}}`, "g")) || [];
+
+/**
+ * SVG text with what a slide needs below it: what is seen, the settings, where it is from.
+ * @param {string} text
+ * @param {string[]} below
+ */
+const captioned = (text, below) => {
   const svg = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
   const [x, y, width, height] = (svg.getAttribute("viewBox") || "").split(" ").map(Number),
     pixel = width / Number(svg.getAttribute("width")),
-    more = 22 * pixel;
+    rows = below.flatMap((words) => lines(words, Math.floor(width / (6.2 * pixel)))),
+    more = (8 + 15 * rows.length) * pixel;
   svg.setAttribute("viewBox", [x, y, width, height + more].join(" "));
   svg.setAttribute("height", String((height + more) / pixel));
+  const style = { x: x + 8 * pixel, "font-size": 11 * pixel, fill: "#5a6472" };
   svg.append(
     drawn("rect", { x, y: y + height - 0.5 * pixel, width, height: more + pixel, fill: "#ffffff" }),
-    drawn("text", { x: x + 8 * pixel, y: y + height + 0.6 * more, "font-size": 11 * pixel, fill: "#5a6472" }, words),
+    ...rows.map((row, k) => drawn("text", { ...style, y: y + height + (13 + 15 * k) * pixel }, row)),
   );
   return new XMLSerializer().serializeToString(svg);
 };
+
+/** The values of a page's controls, in words. */
+const settings = (spec, values) =>
+  spec.controls
+    .filter((c) => counts(c, spec, values))
+    .map((c) => {
+      const x = values[c.name],
+        value = c.lines ? x : c.choices ? spaced(x) : readable(x);
+      return `${c.meaning}: ${value}${c.unit && c.unit !== "1" ? ` ${c.unit}` : ""}`;
+    })
+    .join("; ");
 
 /** The address of a page's state. */
 const linkOf = (spec, values, more = "") => {
@@ -73,10 +95,14 @@ const shownCode = (code) => {
 
 const saveMenu = (spec, f, figureOf, values, say, code) => {
   const file = (end) => `${f.file || `${spec.slug}-${f.name}`}.${end}`;
-  /** The page and its state. */
-  const from = () => {
+  /** What is seen, the settings, and the page and its state. */
+  const caption = (figure) => {
     const words = values ? writtenOf(spec, values) : location.search.slice(1);
-    return `tcpdynamics explorer, ${spec.slug}${words ? `?${words}` : ""}`;
+    return [
+      element("p", {}, ...maths(figure.says || "")).textContent,
+      values ? settings(spec, values) : "",
+      `tcpdynamics explorer, ${spec.slug}${words ? `?${words}` : ""}`,
+    ];
   };
   const attempt = (job) => async () => {
     menu.open = false;
@@ -98,8 +124,8 @@ const saveMenu = (spec, f, figureOf, values, say, code) => {
       ),
   };
   const jobs = {
-    PNG: (figure) => savePng(file("png"), credited(svgOf(figure), from())),
-    SVG: (figure) => save(file("svg"), credited(svgOf(figure), from()), "image/svg+xml"),
+    PNG: (figure) => savePng(file("png"), captioned(svgOf(figure), caption(figure))),
+    SVG: (figure) => save(file("svg"), captioned(svgOf(figure), caption(figure)), "image/svg+xml"),
     CSV: (figure) => save(file("csv"), csv(figure.rows()), "text/csv"),
     NetCDF: (figure) => save(file("nc"), netcdf(figure.rows(), f.title), "application/x-netcdf"),
     ...(values ? links : { "Copy a link": () => copied(location.href, say) }),

@@ -278,7 +278,7 @@ const choosing = ({ question: text, choices, answer }, reveal, restart) => {
 };
 
 /** Whether an address has the switch on. */
-const inAddress = () => new URLSearchParams(location.search || location.hash.slice(1)).has("guess");
+const inAddress = () => new URLSearchParams(location.search || location.hash.slice(1)).get("guess") === "first";
 
 /** The switch of a page, to be put above its pictures; `changed` follows each turn of it. */
 export const first = (root, figures, changed, signal) => {

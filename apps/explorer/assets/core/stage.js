@@ -82,7 +82,9 @@ export const stage = (root, spec, values, boxes, { signal, say, set, spoken = ()
     if (late) say("");
     late = false;
     root.classList.remove("old");
-    spoken(drawing.draw(values, functions, figures, set, spec, moving, () => draw()) || {});
+    const came = drawing.draw(values, functions, figures, set, spec, moving, () => draw()) || {};
+    for (const f of all) f.says = came.about?.[f.spec.name] ?? came.says ?? "";
+    spoken(came);
     later = setTimeout(others, STILL);
     root.dispatchEvent(new CustomEvent("drawn", { detail: performance.now() }));
   };

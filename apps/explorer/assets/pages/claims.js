@@ -23,7 +23,7 @@ const read = (facts, byName, written) => {
     text("words"),
     text("open"),
   ];
-  const [state, complaints] = readAddress({ controls }, written, []);
+  const [state, complaints] = readAddress({ controls }, written, new Map());
   if (state.open && !byName.has(state.open)) {
     complaints.push(`no claim has the name ${state.open.slice(0, 40)}`);
     state.open = "";

@@ -437,7 +437,7 @@ page("home", {
       element("h2", {}, "Pages of pictures and sliders"),
       element("dl", { class: "contents all" }, ...others.map(entry)),
     );
-    if (new URLSearchParams(written(spec)).has("embed")) {
+    if (new URLSearchParams(written(spec)).get("embed") === "1") {
       embedded();
       root.replaceChildren(said, place);
     }

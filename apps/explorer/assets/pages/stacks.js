@@ -15,7 +15,7 @@ const mount = (root, spec) => {
   const choices = { link: facts.links, sender: facts.senders, beside: facts.senders },
     controls = Object.entries(choices).map(([name, list]) => ({ name, choices: list, start: list[0] }));
   controls[2].start = "cubic";
-  const [state, complaints] = readAddress({ controls }, served ? location.search : location.hash.slice(1), []);
+  const [state, complaints] = readAddress({ controls }, served ? location.search : location.hash.slice(1), new Map());
   const address = () => {
     const text = new URLSearchParams(state).toString();
     history.replaceState(null, "", served ? `${location.pathname}?${text}` : `#${text}`);
