@@ -82,11 +82,28 @@ KINDS.methods = Methods;
 const ids = { spec: null, redraw: () => {}, simulator: null };
 const measured = { runs: [], job: null };
 const keyOf = (values) => JSON.stringify(values);
+/** What the reader's tab keeps of its runs: a page that is loaded again has them. */
+const KEPT = "tcpdynamics my-link runs",
+  MOST = 20;
+const keepRuns = () => {
+  const runs = measured.runs.filter((one) => !one.recorded).slice(-MOST);
+  try {
+    sessionStorage.setItem(KEPT, JSON.stringify(runs));
+  } catch {} // a browser may refuse to keep anything
+};
+const keptRuns = () => {
+  try {
+    return JSON.parse(sessionStorage.getItem(KEPT) || "[]");
+  } catch {
+    return [];
+  }
+};
 /** Recorded runs, of the page's first values. They come first: a run of the reader replaces its record. */
 const takeRecords = (spec) => {
   const start = Object.fromEntries(spec.controls.map((c) => [c.name, c.start]));
   for (const [n, data] of Object.entries(spec.facts.packets))
     measured.runs.push({ key: keyOf({ ...start, users: Number(n) }), users: Number(n), data, recorded: true });
+  measured.runs.push(...keptRuns());
 };
 const runOf = (values) => measured.runs.findLast((one) => one.key === keyOf(values));
 
@@ -116,6 +133,7 @@ const simulator = (values) => {
       cancel.hidden = true;
       if (state !== "done") return;
       measured.runs.push({ key, users, data: await (await get(job.address("result.json"))).json() });
+      keepRuns();
       ids.redraw();
     });
   };
