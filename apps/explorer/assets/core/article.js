@@ -32,7 +32,7 @@ const chip = (spec, one, mark) =>
       "span",
       { class: "chip-body" },
       element("b", {}, one.says),
-      ` (${one.kind} statement of the paper.) ${one.reason} `,
+      ` (In the paper: ${one.kind}.) ${one.reason} `,
       element("code", {}, one.command),
       " ",
       element("a", { href: pageAddress(spec, "claims", `open=${one.cell}`) }, "rule, numbers and intervals"),
