@@ -40,7 +40,7 @@ const fitting = (words) => (u, axis) => {
 };
 
 /** A value of a quantity: fractions in per cent, save on a logarithmic axis. */
-const wordIn = (title, log, x) => (!log && isFraction(title) ? percentText(x) : readable(x));
+const wordIn = (title, log, x) => (!log && isFraction(title) ? percentText(Number(x.toPrecision(4))) : readable(x));
 
 /** Of an axis in decades: powers of ten where there are two, else the numbers between them. */
 const powers = (log, faint, title) => {

@@ -304,7 +304,8 @@ page("ladder", {
     });
     if (figures.curves.plot) {
       figures.curves.plot.over.style.cursor = "ew-resize";
-      figures.curves.told.style.minHeight = "4.8em"; // values beside the names do not move what is held
+      const { told } = figures.curves; // values beside names above the picture do not move what is held
+      if (!told.classList.contains("names-in-place")) told.style.minHeight = "4.8em";
     }
 
     const [distance, low, high] = rungs[largest].distance,
