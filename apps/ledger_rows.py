@@ -74,7 +74,7 @@ def _beside_first(came: Mapping[str, Any], judge: str) -> str:
     first, _, mean = several[0]
     if not came.get(judge) or came.get("shown") in ("", first) or mean is None:
         return ""
-    return f"; first reading, ours there {mean:.4g}"
+    return f"; first interpretation, ours there {mean:.4g}"
 
 
 def in_words(interval: Mapping[str, Any] | None, spread: bool = False) -> str:
@@ -104,15 +104,15 @@ def in_words(interval: Mapping[str, Any] | None, spread: bool = False) -> str:
 
 
 def readings_in_words(decision: Mapping[str, Any]) -> str:
-    """For what share of the readings a claim holds; empty where there is one only.
+    """For what percentage of the interpretations a claim holds; empty where there is one only.
 
     >>> readings_in_words({"share": 0.75, "readings": [["a", "holds", 1.0]] * 4})
-    'holds for 75 % of 4 readings'
+    'holds for 75 % of 4 interpretations'
     """
     several = decision.get("readings") or []
     if len(several) < 2:
         return ""
-    return f"holds for {100 * float(decision['share'] or 0):.0f} % of {len(several)} readings"
+    return f"holds for {100 * float(decision['share'] or 0):.0f} % of {len(several)} interpretations"
 
 
 def rule_in_words(claim: Claim) -> str:
@@ -182,7 +182,8 @@ def how_decided(claim: Claim, decision: Mapping[str, Any]) -> str:
         runs = (came.get("packets") or {}).get("n", 0)
         several = len(came["readings"])
         first = experiments.get_experiment(claim.experiment)
-        readings = f"{several} readings" if several else f"1 reading ({first.reading_name(first.reading_labels()[0])})"
+        only = f"1 interpretation ({first.reading_name(first.reading_labels()[0])})"
+        readings = f"{several} interpretations" if several else only
         return f"{came['setting']} setting, {readings}, {runs} replications"
 
     recorded = ledger.recorded()["rows"].get(claim.id)
@@ -218,27 +219,29 @@ def tables(record: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
     return out
 
 
-#: What breaking the source on purpose turns of a statement, in words; nothing for a verdict, as it should be.
+#: What errors put into the source on purpose change of a statement, in words; nothing for a verdict, as it should be.
 SENSITIVITY = {
-    "": "not tried", "verdict": "", "cell": "a break of the source turns a cell's verdict, and not the statement's",
-    "number": "insensitive: a break of the source moves a number, and no verdict",
-    "nothing": "insensitive: no break of the source that was tried moves a number out of its interval",
+    "": "no error was put into the source to check this verdict", "verdict": "",
+    "cell": "an error put into the source changes the verdict of a cell, but not this one",
+    "number": "an error put into the source changes a number, but no verdict",
+    "nothing": "no error put into the source moves a number out of its interval",
 }  # fmt: skip
 
 
 def statement(came: Outcome, rows: statements.Rows) -> dict[str, Any]:
-    """A statement with what came out, in words; the reason of one that does not hold under every reading.
+    """A statement with what came out, in words; why it does not hold, or its condition alone where no reason is known.
 
     >>> statement(statements.outcome(ledger.ledger().statements["leap.mechanism"], {}), {})["verdict"]
     'not decided yet'
     """
-    fails = came.verdict in (rules.FAILS, rules.CONDITIONS)
+    why = came.verdict == rules.FAILS or (came.verdict == rules.CONDITIONS and came.statement.id in reasons.reasons())
     return {
         "id": came.statement.id, "says": came.statement.says, "weight": came.statement.weight,
-        "kind": came.statement.kind, "verdict": came.verdict or NOT_YET, "condition": came.condition,
+        "kind": statements.KINDS_IN_WORDS[came.statement.kind].removesuffix("s"),
+        "verdict": came.verdict or NOT_YET, "condition": came.condition,
         "missing": came.statement.missing, "cells": list(came.statement.cells),
         "sensitivity": SENSITIVITY[ledger.sensitivity().get(came.statement.id, "")],
-        "reason": reasons.reason(came.statement.id, rows) if fails else "",
+        "reason": reasons.reason(came.statement.id, rows) if why else "",
     }  # fmt: skip
 
 

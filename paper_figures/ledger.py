@@ -392,13 +392,13 @@ def digest(rows: Mapping[str, Any]) -> str:
 
 #: How the rules and the record came about, as the history of the repository shows it; shown with the verdicts.
 HISTORY = (
-    "This is the second protocol. Its statements, rules, readings and scenarios stand in a commit without results "
-    "(537b45b; the sub-packet paper's in 83d096c). T-REFWA's were amended in c884dbe after its first results "
+    "This is the second protocol. Its statements, rules, interpretations and scenarios stand in a commit without "
+    "results (537b45b; the sub-packet paper's in 83d096c). T-REFWA's were amended in c884dbe after its first results "
     "(930e4d8), and run again. Two statements, and five cells of a third, were added after all results were known "
     "(0df0296 and later; amendments of T-REFWA, LEAP and M/TCP). "
     "Of the first protocol rules and results came in one commit (ec8c3e0), so the repository does not show that the "
-    "rules came first; three rules above the cells were changed after its results were known: 709e601 (readings on "
-    "both sides of a number decide nothing; a mark counts all claims) and c10146b (marks of statements). Who wrote "
+    "rules came first; three rules above the cells were changed after its results were known: 709e601 (interpretations "
+    "on both sides of a number decide nothing; a mark counts all claims) and c10146b (marks of statements). Who wrote "
     "the second protocol knew the results of the first."
 )
 

@@ -24,12 +24,12 @@ Labels = Mapping[str, str]
 #: Weights that count for a mark.
 COUNTED = ("central", "supporting")
 #: Kinds of statements, several of them.
-KINDS_IN_WORDS = dict(zip(KINDS, ("derivations", "directions", "numbers"), strict=True))
+KINDS_IN_WORDS = dict(zip(KINDS, ("derivations", "comparisons", "numbers"), strict=True))
 #: What `marks` counts, in the words that stand wherever a mark does.
 MARKS = (
-    "Marks count statements: those that hold, of those decided. One holds if its cells do under every reading "
-    "that decides; under some only, it is decided and not held. Where most readings decide nothing, or all fail "
-    "on both sides of a printed number, it cannot be decided. Marks omit these, arithmetic and calibrating ones."
+    "Marks count statements: those that hold, of those decided. One holds if its cells do under every interpretation "
+    "that decides; under some only, it counts as decided. If most interpretations decide nothing, or all "
+    "fail on both sides of a printed number, it cannot be decided. Marks omit these, arithmetic and calibrating ones."
 )
 #: Verdicts of several statements, in the words that stand wherever statements are counted.
 SEVERAL = {HOLDS: "hold", CONDITIONS: "hold with conditions", FAILS: "do not hold", OPEN: OPEN}
@@ -170,7 +170,7 @@ def _condition(joint: Sequence[tuple[Labels, str]]) -> str:
             for words, verdicts in named.items():
                 if words and count < 3 and len({*verdicts}) == 1 and len(verdicts) > most[verdicts[0]]:
                     most[verdicts[0]], certain[verdicts[0]] = len(verdicts), words
-    parts = [f"under {sum(verdict == HOLDS for _, verdict in joint)} of {len(joint)} readings"]
+    parts = [f"under {sum(verdict == HOLDS for _, verdict in joint)} of {len(joint)} interpretations"]
     parts += [f"{often} where {certain[v]}" for often, v in (("always", HOLDS), ("never", FAILS)) if v in certain]
     return ", ".join(parts)
 
@@ -213,15 +213,15 @@ class Summary:
 
     @property
     def marks_in_words(self) -> str:
-        """The marks, such as "derivations 5 of 8, directions 4 of 11, numbers 0 of 4"; `NOT_YET` without a verdict."""
+        """The marks, such as "derivations 5 of 8, comparisons 4 of 11, numbers 0 of 4"; `NOT_YET` without a verdict."""
         if not any(one.verdict for one in self.outcomes):
             return NOT_YET
         return ", ".join(f"{KINDS_IN_WORDS[kind]} {held} of {of}" for kind, (held, of) in self.marks.items() if of)
 
     @property
     def readings_in_words(self) -> str:
-        """The three joint readings, such as "first reading 12 of 19, best 15 of 20, worst 7 of 19"."""
-        several = {"first reading": self.first, "best": self.best, "worst": self.worst}
+        """The three joint readings, such as "first interpretation 12 of 19, best 15 of 20, worst 7 of 19"."""
+        several = {"first interpretation": self.first, "best": self.best, "worst": self.worst}
         return ", ".join(f"{name} {held} of {of}" for name, (held, of) in several.items())
 
 

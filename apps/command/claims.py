@@ -118,7 +118,7 @@ def _paper(summary: Summary) -> list[str]:
     lines = wrapped(summary.paper.cite) + wrapped(f"It says: {summary.paper.says}")
     lines += wrapped(f"Marks: {summary.marks_in_words}.")
     if summary.marks_in_words != NOT_YET:
-        lines += wrapped(f"Statements that hold under one joint reading: {summary.readings_in_words}.")
+        lines += wrapped(f"Statements that hold under one joint interpretation: {summary.readings_in_words}.")
     for weight in WEIGHTS:
         lines += ["", weight]
         for one in (one for one in summary.in_order if one.statement.weight == weight):
@@ -139,14 +139,14 @@ def _statement(came: Outcome) -> list[str]:
     lines = wrapped(f"{one.id}: {one.says}", rest="  ")
     words = {
         "verdict": (came.verdict or ledger_rows.NOT_YET) + (f": {came.condition}" if came.condition else ""),
-        "weight": f"{one.weight} {one.kind}", "not printed": one.missing, "reason": row_of["reason"],
-        "breaks": row_of["sensitivity"],
+        "weight": f"{one.weight} {row_of['kind']}", "not printed": one.missing, "reason": row_of["reason"],
+        "check": row_of["sensitivity"],
     }  # fmt: skip
     for word, text in words.items():
         if text:
             lines += wrapped(text, f"  {word:12}", " " * 14)
     if len(came.readings) > 1:
-        lines += ["", "joint readings"]
+        lines += ["", "joint interpretations"]
         for name, verdict in came.readings:
             lines += wrapped(name, f"  {verdict:22}", " " * 24)
     lines += ["", "cells"]
@@ -190,7 +190,7 @@ def lines_of(row: dict[str, Any]) -> list[str]:
     """A row of the ledger for a terminal."""
     texts = {
         "where": row["place"], "quantity": row["quantity"], "published": row["published"], "model": row["model"],
-        "packets": row["packets"], "reading": row["shown"], "ns-2": row["ns2"], "Linux": row["linux"],
+        "packets": row["packets"], "under": row["shown"], "ns-2": row["ns2"], "Linux": row["linux"],
         "rule": row["rule"], "note": row["note"],
         "decided by": row["experiment"] + (f", {row['setting']} setting" if row["setting"] else ""),
         "case": row["case"], "scenario": row["scenario"], "ours": row["finding"],

@@ -188,11 +188,11 @@ def _statement(name: str) -> dict[str, Any]:
     if name not in _ledger():
         raise InputError(f"there is no statement {name} in the ledger")
     one = _ledger()[name]
-    reason = one["reason"] or one["condition"] or one["missing"]
+    reason = one["reason"] or (one["condition"] and f"It holds {one['condition']}.") or one["missing"]
     return {
         "says": one["says"],
         "verdict": one["verdict"],
-        "kind": f"{one['weight']}, {one['kind']}",
+        "kind": f"{one['weight']} {one['kind']}",
         "reason": reason,
         "cell": one["cells"][0],
         "command": f"tcpdynamics figures {one['cells'][0]} --decide",

@@ -90,7 +90,7 @@ def answer(row: dict[str, Any]) -> dict[str, Any] | None:
     ours = row["finding"] + (" (not borne out by this run)" if row["supported"] is False else "")
     lines = {
         **{head: row[key] for key, head in ledger_rows.COLUMNS.items() if row[key] != ledger_rows.NONE},
-        "interpretations": [row["readings"].replace("readings", "interpretations"), *(
+        "interpretations": [row["readings"], *(
             f"{one['reading']}: {one['value']}, {one['verdict']}" for one in row["each_reading"][:MOST_READINGS]
         )] if row["readings"] else "",
         "shown": row["shown"], "our finding": ours, "rule": row["rule"], "case": row["case"],

@@ -81,7 +81,7 @@ class Control:
         except InputError:
             raise DomainError(f"{name} must be a number in {self.range()}, {got}") from None
         if not self.low <= value <= self.high:
-            raise DomainError(f"{name} must lie in {self.range()} on this page, {got}")
+            raise DomainError(f"{name} must lie in {self.range()} on this page ({self.meaning}), {got}")
         if self.step == 1 and value != math.floor(value):
             raise DomainError(f"{name} must be a whole number in {self.range()}, {got}")
         return value

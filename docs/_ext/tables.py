@@ -262,7 +262,7 @@ def mechanism(file: ModuleType) -> list[str]:
 
 def marks() -> list[str]:
     """Marks of the papers, and how many cells have which verdict."""
-    titles = ("paper", "derivations", "directions", "numbers", "first interpretation", "best", "worst")
+    titles = ("paper", "derivations", "comparisons", "numbers", "first interpretation", "best", "worst")
     rows = []
     for summary in statements.summaries().values():
         pairs = (*summary.marks.values(), summary.first, summary.best, summary.worst)

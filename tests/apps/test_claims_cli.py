@@ -70,5 +70,5 @@ def test_names_that_decide_nothing_are_refused_in_a_sentence(refused: Any, words
 def test_decide_says_which_reading_it_used_within_the_width(answer: Any, monkeypatch: Any) -> None:
     monkeypatch.setenv("COLUMNS", "70")
     lines = answer("figures", "leap.sec4.right.3_50", "--decide").splitlines()
-    assert "1 reading (nodes alike, limited transmit with" in " ".join(line.strip() for line in lines)
+    assert "1 interpretation (nodes alike, limited transmit with" in " ".join(line.strip() for line in lines)
     assert max(map(len, lines)) <= 70

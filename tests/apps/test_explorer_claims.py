@@ -15,10 +15,12 @@ from playwright.sync_api import Page
 from tcpdynamics.apps import ledger_rows
 from tcpdynamics.apps.command.main import cli
 from tcpdynamics.apps.explorer import claims
+from tcpdynamics.apps.explorer.pages import pages
 from tcpdynamics.errors import DomainError
 from tcpdynamics.paper_figures import ledger
+from tcpdynamics.paper_figures.reasons import NONE
 from tcpdynamics.paper_figures.registry import figures
-from tcpdynamics.paper_figures.rules import VERDICTS
+from tcpdynamics.paper_figures.rules import CONDITIONS, FAILS, VERDICTS
 from tcpdynamics.paper_figures.statements import SEVERAL
 
 TABLES = ledger_rows.tables()
@@ -221,3 +223,20 @@ def test_jobs_take_what_is_theirs_only() -> None:
     for strange in ("__proto__", 7, None, "a" * 5000):
         with pytest.raises(DomainError, match="there is no claim"):
             claims.read_claim({"name": strange})
+
+
+def test_statements_have_words_that_the_key_explains() -> None:
+    facts, key = claims.facts(), " ".join(pages()["claims"].notes).lower()
+    for one in facts["statements"]:
+        assert {one["weight"], one["kind"]} <= set(re.findall(r"\w+", key)), one["id"]
+        texts = " ".join(str(one[part]) for part in ("says", "condition", "reason", "missing", "sensitivity", "kind"))
+        notes = " ".join(facts["lines"].get(cell, {}).get("note", "") for cell in one["cells"])
+        assert not re.search(r"\b(readings?|insensitive|breaks?(?! down))\b", texts + notes), one["id"]
+    assert not re.search(r"\b(readings?|directions?)\b", key + str(facts["counts"]))
+
+
+def test_a_statement_of_the_sub_packet_paper_that_fails_has_a_reason() -> None:
+    failing = [one for one in STATEMENTS if one["verdict"] == FAILS and one["id"].startswith("sub_packet.")]
+    assert failing and not [one["id"] for one in failing if one["reason"] == NONE]
+    for one in STATEMENTS:  # a condition is a reason of its own
+        assert one["verdict"] != CONDITIONS or (one["condition"] and one["reason"] != NONE)

@@ -230,3 +230,26 @@ def test_bars_and_distances_have_one_scale(tab: Page, files: Path, size: tuple[i
     lengths = picture.locator("svg .distance").evaluate_all(read)
     expected = [row_of(numbers(tab, 0), name)[-3] for name in RUNGS[1:]]
     np.testing.assert_allclose([(one[1] - zero) / (whole - zero) for one in lengths], expected, atol=0.004)
+
+
+#: What is written on the canvases, to be run before a page's scripts.
+WRITTEN = """(() => {
+  const pen = CanvasRenderingContext2D.prototype, { fillText } = pen;
+  window.written = new Set();
+  pen.fillText = function (text, ...place) { window.written.add(String(text)); fillText.call(this, text, ...place); };
+})()"""
+
+
+@pytest.mark.parametrize(("slug", "names"), [("ladder", {"6 Linux"}), ("sub-packet", {"exact", "RTTs 5 % apart"})])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_names_stand_at_the_curves_where_there_is_room_and_fractions_are_in_per_cent(
+    tab: Page, server: str, slug: str, names: set[str], width: int
+) -> None:
+    tab.add_init_script(WRITTEN)
+    tab.set_viewport_size({"width": width, "height": 720})
+    opened(tab, f"{server}/{slug}")
+    tab.mouse.wheel(0, 20000)
+    tab.wait_for_function("() => [...document.querySelectorAll('canvas')].length && written.has('40\\u2009%')")
+    written = set(tab.evaluate("() => [...written]"))
+    assert (names <= written) == (width > 1000) and not {"0.1", "0.2", "0.4"} & written
+    assert tab.locator(".picture > .legend.names-in-place").count() >= (len(names) if width > 1000 else 0)

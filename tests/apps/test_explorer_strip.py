@@ -78,6 +78,24 @@ def test_fig_5_of_the_paper_is_a_preset(tab: Page, files: Path) -> None:
     assert any("with LEAP: data packet 5, LEAP: new data" in one for one in said)
 
 
+@pytest.mark.parametrize(
+    ("words", "place", "said"),
+    [
+        ("segments=4&lost_data=256", ".reading", "Packet 9 is to be dropped, but the transfer has 4 packets; send 9"),
+        (
+            "lost_data=262144",
+            ".complaint",
+            "must lie in [0, 262143] on this page (data packets to drop, a sum of 1 for",
+        ),
+    ],
+)
+def test_a_packet_that_is_not_there_is_named(tab: Page, server: str, words: str, place: str, said: str) -> None:
+    opened(tab, f"{server}/strip?{words}")
+    assert said in tab.locator(place).first.inner_text()
+    tab.get_by_role("button", name="Reset").click()
+    assert "is to be dropped" not in tab.locator(".reading").inner_text()
+
+
 def test_a_click_drops_a_packet_and_another_lets_it_pass(tab: Page, server: str) -> None:
     opened(tab, f"{server}/strip?lost_data=0&lost_acks=0")
     reading, figure = tab.locator(".reading"), tab.locator("[data-figure=strip]")

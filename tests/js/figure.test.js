@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { drawing, figureSvg } from "../../apps/explorer/assets/core/figure.js";
-import { typedNumber } from "../../apps/explorer/assets/core/numbers.js";
+import { exactPercent, inField, isFraction, typedNumber, withUnit } from "../../apps/explorer/assets/core/numbers.js";
 import { numberText, pixel, scaleOf, ticksOf } from "../../apps/explorer/assets/core/ticks.js";
 import { dashes, paint, path, scaled } from "../../apps/explorer/assets/core/marks.js";
 
@@ -217,4 +217,31 @@ test("a comma that is typed is read by one rule, and said", () => {
   for (const text of ["1,2,3", "1.500,5", "1,50,000", "", ",", "1,5x"])
     assert.ok(Number.isNaN(typedNumber(text)[0]), text);
   assert.deepEqual(typedNumber("1.5"), [1.5, ""]);
+});
+
+test("fractions are in per cent, with all digits of a slider", () => {
+  const drop = { meaning: "packet-loss probability", unit: "1", log: false };
+  for (let i = 1; i < 1000; i++)
+    assert.equal(typedNumber(inField(drop, i / 1000))[0], Number((i / 1000).toPrecision(12)));
+  assert.deepEqual(
+    [exactPercent(0.105), withUnit(drop, 0.105), inField({ ...drop, log: true }, 1e-5)],
+    ["10.5 %", "10.5 %", "0.00001"],
+  );
+  assert.equal(withUnit({ meaning: "dropped data packets", unit: "1" }, 262143), "262,143");
+  const names = [
+    "drop probability of ACKs",
+    "loss rate",
+    "silent fraction of round trips",
+    "fraction",
+    "utilisation",
+    "probability",
+  ];
+  assert.deepEqual(
+    names.filter((name) => !isFraction(name)),
+    [],
+  );
+  assert.deepEqual(
+    ["index, fraction of the link", "goodput [packet per RTT]", "weight of the past"].filter(isFraction),
+    [],
+  );
 });

@@ -303,7 +303,7 @@ PRESETS = (
     ),
     Preset("a loss of 30 %, as in the paper's section 2.3.2", {"loss": 0.3}),
     Preset(
-        "Linux today: minimum RTO 200 ms at 100 ms round trip",
+        "Linux today: minimum retransmission timeout (RTO) 200 ms at 100 ms round trip",
         {"base_timeout": 3.0, "collapse": 2.0, "points": "linux"},
     ),
     Preset("the RFCs: minimum RTO 1 s at 200 ms round trip", {"base_timeout": 5.0, "collapse": 2.0}),

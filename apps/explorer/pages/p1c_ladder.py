@@ -82,7 +82,7 @@ PAGE = Page(
     facts=lambda whole: recorded(),
     notes=(
         "Every rung has a largest window of 6 packets and a constant round trip. Each packet is dropped by itself. The "
-        "first RTO is 2 round trips; from rung 2 on it doubles to 128 round trips at most.",
+        "first retransmission timeout (RTO) is 2 round trips; from rung 2 on it doubles to 128 round trips at most.",
         "A distance is the total variation: the smallest fraction of round trips that must change to turn one bar into "
         "the other. Distances of neighbouring rungs do not add up.",
         "1: the full chain of Chen, Iyengar, Subramanian and Ford (Fig. 8). 2: the exact chain, in which each level of "

@@ -12,6 +12,8 @@ from ..shown import shown
 SEGMENTS, ACKS = 9, 18
 #: Controls that are whole numbers.
 WHOLE = ("segments", "window", "lost_data", "lost_acks")
+#: How the numbers of an address name packets.
+SUM = "a sum of 1 for the first, 2 for the second, 4 for the third and so on"
 #: No choice of the page: controls that pictures move, and no slider.
 BY_CLICK = ("by click",)
 
@@ -33,10 +35,10 @@ PAGE = Page(
     controls=(
         Control("window", "", "1", "first congestion window, in packets", 1, 8, 4, 1),
         Control("segments", "", "1", "packets to send", 4, SEGMENTS, 8, 1),
-        Control("rto", "", "s", "minimum RTO", 0.2, 1, 0.4, 0.01),
+        Control("rto", "", "s", "minimum retransmission timeout (RTO)", 0.2, 1, 0.4, 0.01),
         Choice("shown", "", "senders", ("both", "without-LEAP", "with-LEAP")),
-        Control("lost_data", "", "1", "dropped data packets, binary", 0, 2 ** (2 * SEGMENTS) - 1, 8, 1, only=BY_CLICK),
-        Control("lost_acks", "", "1", "dropped acknowledgements, binary", 0, 2**ACKS - 1, 7, 1, only=BY_CLICK),
+        Control("lost_data", "", "1", f"data packets to drop, {SUM}", 0, 2 ** (2 * SEGMENTS) - 1, 8, 1, only=BY_CLICK),
+        Control("lost_acks", "", "1", f"acknowledgements to drop, {SUM}", 0, 2**ACKS - 1, 7, 1, only=BY_CLICK),
     ),
     figures=(
         Figure(

@@ -30,7 +30,7 @@ export const refusal = (c, x, text) => {
   if (c.lines) return [...text].length > c.longest ? `${name} must have at most ${c.longest} characters` : null;
   if (c.choices) return c.choices.includes(text) ? null : `${name} must be one of ${c.choices.join(", ")}, ${got}`;
   if (Number.isNaN(x)) return `${name} must be a number in ${c.range}, ${got}`;
-  if (!(x >= c.low && x <= c.high)) return `${name} must lie in ${c.range} on this page, ${got}`;
+  if (!(x >= c.low && x <= c.high)) return `${name} must lie in ${c.range} on this page (${c.meaning}), ${got}`;
   return c.step === 1 && x !== Math.floor(x) ? `${name} must be a whole number in ${c.range}, ${got}` : null;
 };
 

@@ -5,7 +5,7 @@ import { begin } from "./bench.js";
 import { controlsOf, within } from "./controls.js";
 import { complaint, element, headed, maths } from "./dom.js";
 import { figureParts, headOf, pictureBox, svgOf } from "./figure-box.js";
-import { brief, inEnds, percent, readable } from "./numbers.js";
+import { brief, exactPercent, inEnds, percent, withUnit } from "./numbers.js";
 import { stage } from "./stage.js";
 
 const TONES = { holds: "good", "holds with conditions": "fair", "does not hold": "poor" };
@@ -32,7 +32,7 @@ const chip = (spec, one, mark) =>
       "span",
       { class: "chip-body" },
       element("b", {}, one.says),
-      ` (${one.kind} statement of the paper.) ${one.reason} `,
+      ` (In the paper: ${one.kind}.) ${one.reason} `,
       element("code", {}, one.command),
       " ",
       element("a", { href: pageAddress(spec, "claims", `open=${one.cell}`) }, "rule, numbers and intervals"),
@@ -42,16 +42,8 @@ const chip = (spec, one, mark) =>
 /** A slider within a sentence, its value in bold before it. */
 const inSentence = (c, control, values) => {
   const value = element("output", { for: control.input.id });
-  const unit = () => {
-    if (!c.unit || c.unit === "1") return "";
-    return ` ${c.unit}${/^(interval|packet)$/.test(c.unit) && values[c.name] !== 1 ? "s" : ""}`;
-  };
   const put = () => {
-    value.textContent = c.choices
-      ? ""
-      : c.unit === "1" && c.high <= 1
-        ? percent(values[c.name])
-        : `${readable(values[c.name])}${unit()}`;
+    value.textContent = c.choices ? "" : withUnit(c, values[c.name]);
   };
   control.input.setAttribute("aria-label", c.meaning);
   return { node: element("span", { class: "in-sentence" }, value, " ", control.input), put };
@@ -89,7 +81,7 @@ const paragraph = (spec, text, placed) =>
 /** A guess before the answer; `reveal` shows what follows it. */
 const guessing = (guess, number, reveal) => {
   const { question, low, high, unit } = guess,
-    word = (x) => (unit === "%" ? percent(x) : `${brief(x)} ${unit}`.trim());
+    word = (x) => (unit === "%" ? exactPercent(x) : `${brief(x)} ${unit}`.trim());
   const text = element("output"),
     said = element("p", { class: "guess-answer", role: "status" });
   const slider = element("input", {

@@ -2,7 +2,7 @@
 // Sliders and choices, with the exact value beside each slider.
 import { refusal } from "./address.js";
 import { element, maths } from "./dom.js";
-import { readable, title, typedNumber } from "./numbers.js";
+import { inField, title, typedNumber, withUnit } from "./numbers.js";
 
 /** A word of an address as people write it: "users on a link", "RTTs 5 percent apart"; names keep their hyphens. */
 export const spaced = (word) =>
@@ -56,14 +56,13 @@ const sliding = (c, values, changed, say) => {
     inputmode: c.low < 0 ? "text" : "decimal",
     autocomplete: "off",
     class: "exact",
-    value: values[c.name],
+    value: inField(c, values[c.name]),
     "aria-label": `${c.meaning}, exact value`,
   });
   /** A slider in decades stands at a power of ten; what is read aloud is the value. */
-  const aloud = () =>
-    slider.setAttribute("aria-valuetext", `${readable(values[c.name])}${c.unit && c.unit !== "1" ? ` ${c.unit}` : ""}`);
+  const aloud = () => slider.setAttribute("aria-valuetext", withUnit(c, values[c.name]));
   const put = (x) => {
-    exact.value = x;
+    exact.value = inField(c, x);
     slider.value = scale(x);
     aloud();
   };
@@ -71,7 +70,7 @@ const sliding = (c, values, changed, say) => {
   slider.addEventListener("input", () => {
     const x = back(Number(slider.value));
     values[c.name] = c.step === 1 ? Math.round(x) : Number(x.toPrecision(6));
-    exact.value = values[c.name];
+    exact.value = inField(c, values[c.name]);
     aloud();
     changed(true);
   });
@@ -80,7 +79,7 @@ const sliding = (c, values, changed, say) => {
       why = refusal(c, x, exact.value);
     say([read, why].filter(Boolean).join(" "));
     if (why) {
-      exact.value = values[c.name];
+      exact.value = inField(c, values[c.name]);
       return;
     }
     values[c.name] = x;

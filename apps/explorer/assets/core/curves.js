@@ -3,14 +3,17 @@
 import { COLOURS, DASHES, style } from "./colours.js";
 import { element } from "./dom.js";
 import { sample } from "./legend.js";
-import { grouped, isPower, nearest, power, readable } from "./numbers.js";
+import { grouped, isFraction, isPower, nearest, power, readable } from "./numbers.js";
 import { ON_WHITE } from "./palette.js";
 import { Picture } from "./picture.js";
+import { percentText } from "./ticks.js";
 
 const LABEL = 12;
 const FONT = "13px system-ui, sans-serif";
-/** Below this width of a picture, names stand above it instead of at the ends of the curves. */
-const NARROW = 440;
+/** [px] Where names at the ends of the curves leave less than this for the curves, they stand above the picture. */
+const LEAST = 220;
+/** [px] Of the axis at the left with its title. */
+const AXIS = 84;
 /** Characters of a name at a curve's end; a longer name breaks after its comma. */
 const NAME = 22;
 const linesOf = (name) => (name.length > NAME ? name.split(/(?<=,) /) : [name]);
@@ -36,9 +39,13 @@ const fitting = (words) => (u, axis) => {
   return lines.at(-1);
 };
 
+/** A value of a quantity: fractions in per cent, save on a logarithmic axis. */
+const wordIn = (title, log, x) => (!log && isFraction(title) ? percentText(Number(x.toPrecision(4))) : readable(x));
+
 /** Of an axis in decades: powers of ten where there are two, else the numbers between them. */
-const powers = (log, faint) => {
-  if (!log) return { values: (u, at) => at.map((x) => grouped(String(x ?? ""))) }; // in any language
+const powers = (log, faint, title) => {
+  const plain = (x) => (isFraction(title) ? percentText(x) : grouped(String(x))); // in any language
+  if (!log) return { values: (u, at) => at.map((x) => (x === null ? "" : plain(x))) };
   const decades = (at) => at.filter((x) => x !== null && isPower(x)).length > 1;
   const word = (x, all) => (x === null ? "" : !decades(all) ? readable(x) : isPower(x) ? power(x) : "");
   const filter = (u, at) => at.map((x) => (isPower(x) ? x : null));
@@ -69,7 +76,9 @@ export class Curves extends Picture {
   /** The quantity along x, its values, and how it is called; nothing where it is not linked. */
   shows() {
     const { data } = this;
-    return data && data.linked ? { quantity: data.linked, values: data.labels || data.x, title: data.xTitle } : null;
+    if (!data || !data.linked) return null;
+    const word = (x) => wordIn(data.xTitle, data.xLog, x);
+    return { quantity: data.linked, values: data.labels || data.x, title: data.xTitle, word };
   }
 
   /** Mark a value that is pointed at elsewhere; null ends it. */
@@ -84,6 +93,11 @@ export class Curves extends Picture {
     this.values(k < 0 ? -1 : k);
   }
 
+  /** A value along y; nothing where there is none. */
+  word(y) {
+    return Number.isFinite(y ?? NaN) ? wordIn(this.data.yTitle, this.data.log, y) : "";
+  }
+
   /** What stands at a value, in words. */
   reading(quantity, value) {
     const shows = this.shows();
@@ -91,7 +105,7 @@ export class Curves extends Picture {
     const k = nearest(shows.values, value);
     return k < 0
       ? ""
-      : `${this.data.yTitle}: ${this.data.series.map((s) => `${s.name} ${readable(s.y[k])}`).join(", ")}`;
+      : `${this.data.yTitle}: ${this.data.series.map((s) => `${s.name} ${this.word(s.y[k])}`).join(", ")}`;
   }
 
   draw() {
@@ -122,12 +136,19 @@ export class Curves extends Picture {
   }
 
   /**
-   * Whether names stand at the ends of the curves: the page wants it, or there is room and each is a curve that ends
-   * where others do not.
+   * Whether names stand at the ends of curves and beside the last points: the page wants it, or there is room. Bars
+   * end where others do.
    */
   direct() {
     const { named, series } = this.data;
-    return named || (this.width >= NARROW && series.length > 1 && series.every((s) => !s.kind));
+    const room = this.width - AXIS - this.beyond() >= LEAST;
+    return named || (room && series.length > 1 && series.every((s) => s.kind !== "bars"));
+  }
+
+  /** [px] What the names take at the right of the curves. */
+  beyond() {
+    const letters = this.data.series.flatMap((s) => linesOf(s.name).map((line) => line.length));
+    return Math.min(190, 32 + 6.5 * Math.max(...letters));
   }
 
   make(key, rows) {
@@ -136,8 +157,7 @@ export class Curves extends Picture {
     this.key = key;
     if (this.plot) this.plot.destroy();
     this.box.querySelector(".legend")?.remove();
-    const inPlace = this.direct(),
-      words = Math.max(...data.series.flatMap((s) => linesOf(s.name).map((line) => line.length)));
+    const inPlace = this.direct();
     const series = data.series.map((s, i) => {
       const { colour, dash, width } = strokeOf(data, i);
       const one = {
@@ -158,12 +178,15 @@ export class Curves extends Picture {
         width: this.width || 520,
         height: this.height,
         legend: { show: false },
-        padding: [10, inPlace ? Math.min(190, 32 + 6.5 * words) : data.xLog ? 18 : 12, 0, 0],
+        padding: [10, inPlace ? this.beyond() : data.xLog || isFraction(data.xTitle) ? 20 : 12, 0, 0],
         scales: {
           x: { time: false, distr: data.xLog ? 3 : 1, range: range("xRange") },
           y: { distr: data.log ? 3 : 1, range: range("range") },
         },
-        axes: [this.across(bars), { ...this.axis(data.yTitle), ...powers(data.log, style("--line")), size: 60 }],
+        axes: [
+          this.across(bars),
+          { ...this.axis(data.yTitle), ...powers(data.log, style("--line"), data.yTitle), size: 60 },
+        ],
         series: [{}, ...series],
         cursor: { y: !data.linked, drag: { x: !data.pick, y: false } },
         hooks: { draw: [(u) => this.over(u, bars, inPlace)], setCursor: [(u) => this.at(u)] },
@@ -191,7 +214,7 @@ export class Curves extends Picture {
   /** The axis along x: numbers, powers of ten, or words. */
   across(bars) {
     const { data } = this,
-      axis = { ...this.axis(data.xTitle), ...powers(data.xLog, style("--line")) };
+      axis = { ...this.axis(data.xTitle), ...powers(data.xLog, style("--line"), data.xTitle) };
     if (!data.xRange) return axis;
     if (bars || data.labels) Object.assign(axis, { incrs: [1, 2, 5, 10, 20, 50, 100] });
     if (!data.labels) return axis;
@@ -326,12 +349,11 @@ export class Curves extends Picture {
   values(i) {
     const { data, told } = this;
     if (!told) return;
-    const word = (x) => (x === null || x === undefined ? "" : readable(x));
     told.classList.toggle("live", i >= 0);
     told.values.forEach((box, j) => {
-      box.textContent = i < 0 ? "" : word(data.series[j].y[i]);
+      box.textContent = i < 0 ? "" : this.word(data.series[j].y[i]);
     });
-    told.at.textContent = i < 0 ? "" : `at ${data.labels ? data.labels[i] : readable(data.x[i])}`;
+    told.at.textContent = i < 0 ? "" : `at ${data.labels ? data.labels[i] : wordIn(data.xTitle, data.xLog, data.x[i])}`;
   }
 
   picking() {
@@ -397,6 +419,7 @@ export class Curves extends Picture {
     const { data } = this,
       x = Array.from(data.x);
     const ends = (range, log) => (range ? (log ? range.map(Math.log10) : range) : undefined);
+    const form = (title, log) => (!log && isFraction(title) ? { tickformat: "~%" } : {});
     const error = (s, ys) => ({
       type: "data",
       symmetric: false,
@@ -439,9 +462,15 @@ export class Curves extends Picture {
           type: data.xLog ? "log" : "linear",
           range: ends(data.xRange, data.xLog),
           automargin: true,
+          ...form(data.xTitle, data.xLog),
           ...(data.labels ? { tickvals: x, ticktext: data.labels } : {}),
         },
-        yaxis: { title: { text: data.yTitle }, type: data.log ? "log" : "linear", range: ends(data.range, data.log) },
+        yaxis: {
+          title: { text: data.yTitle },
+          type: data.log ? "log" : "linear",
+          range: ends(data.range, data.log),
+          ...form(data.yTitle, data.log),
+        },
         legend: { orientation: "h", y: -0.25 },
       },
     };

@@ -3,7 +3,7 @@
 // places, or chosen an answer. Then the answer is laid over the guess. A page offers choices by what it shows:
 //   figures.chart.show({ ..., guess: { question: "Does it settle?", choices: ["yes", "no"], answer: "yes" } })
 import { element } from "./dom.js";
-import { between, brief } from "./numbers.js";
+import { between, brief, isFraction, percent } from "./numbers.js";
 import { picture } from "./pages.js";
 import { placeText, roundPlaces } from "./plane.js";
 
@@ -92,8 +92,11 @@ const drawing = (asked, reveal) => {
     yRange,
   } = asked;
   const unit = (/\[(.*)\]$/.exec(yTitle) || ["", ""])[1],
-    quantity = yTitle.replace(/ \[.*\]$/, "");
-  const [, across, of] = /^(.*?)(?: \[(.*)\])?$/.exec(xTitle);
+    quantity = yTitle.replace(/ \[.*\]$/, ""),
+    inUnits = (x) =>
+      !yLog && isFraction(yTitle) ? percent(x) : `${brief(Number(x.toPrecision(3)))}${unit ? ` ${unit}` : ""}`;
+  const at = (x) => placeText(x, xLog, xTitle),
+    [, across, of] = /^(.*?)(?: \[(.*)\])?$/.exec(xTitle);
   const [xLength, xValue] = scaleOf(xLog),
     [yLength, yValue] = scaleOf(yLog),
     [left, right] = xRange.map(xLength),
@@ -175,7 +178,7 @@ const drawing = (asked, reveal) => {
         // A value by hand holds until the next place; what was drawn between the two gives way.
         for (const k of [...known.keys()]) if (k !== place && k > neighbours[0] && k < neighbours[1]) known.delete(k);
         known.set(place, Number(slider.value));
-        slider.setAttribute("aria-valuetext", `${brief(yValue(Number(slider.value)))} ${unit}`);
+        slider.setAttribute("aria-valuetext", `${inUnits(yValue(Number(slider.value)))}`);
         show();
       },
     });
@@ -186,7 +189,7 @@ const drawing = (asked, reveal) => {
       row: element(
         "div",
         { class: "control" },
-        element("label", { for: id }, `${quantity} at ${across} ${placeText(x, xLog)}${of ? ` ${of}` : ""}`),
+        element("label", { for: id }, `${quantity} at ${across} ${at(x)}${of ? ` ${of}` : ""}`),
         slider,
       ),
     };
@@ -206,10 +209,9 @@ const drawing = (asked, reveal) => {
         show();
         const over =
           off.from > places[0] || off.to < places.at(-1)
-            ? `, from ${brief(off.from)} to ${brief(off.to)}${of ? ` ${of}` : ""} where you drew it`
+            ? `, from ${at(off.from)} to ${at(off.to)}${of ? ` ${of}` : ""} where you drew it`
             : "";
-        const size = brief(Number(off.mean.toPrecision(3))),
-          far = yLog ? `a factor of ${size}` : `${size}${unit ? ` ${unit}` : ""}`;
+        const far = yLog ? `a factor of ${brief(Number(off.mean.toPrecision(3)))}` : inUnits(off.mean);
         said.textContent = `Your guess is ${far} from the answer (${curve.name}) on average${over}.`;
         button.textContent = "Guess again";
         reveal();

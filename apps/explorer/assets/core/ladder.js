@@ -163,7 +163,7 @@ export class Ladder extends Picture {
           "span",
           {},
           "Circles: fraction of time. Arrows: fraction of round trips with this transition, in " +
-            "numbers on the strongest.",
+            "numbers on the strongest. RTO: retransmission timeout.",
         ),
         ...kinds.map((words) => element("span", { class: "kind" }, words)),
       ),

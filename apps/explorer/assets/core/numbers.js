@@ -51,6 +51,25 @@ export const percent = (x) => {
   return x === 0 ? "0 %" : x >= 0.001 ? `${(100 * x).toPrecision(2)} %` : `${(100 * x).toExponential(0)} %`;
 };
 
+/** Whether a quantity is a fraction: then it is in per cent, save on a logarithmic scale. @param {string} [name] */
+export const isFraction = (name = "") =>
+  /^((silent|time) )?(fraction|share|probability)\b|\b(loss|drop) (probability|rate)\b|^utilisation/.test(name);
+
+/** A number with all digits that a slider or a field gives it. @param {number} x */
+const entire = (x) => String(Number(x.toPrecision(6)));
+
+/** A probability that a reader chose, with all its digits: 10.5 %. @param {number} x */
+export const exactPercent = (x) => `${entire(100 * x)} %`;
+
+/** The value of a slider in its field: with all digits, a fraction in per cent. @param {any} c @param {number} x */
+export const inField = (c, x) => (isFraction(c.meaning) && !c.log && c.unit === "1" ? exactPercent(x) : entire(x));
+
+/** The value of a slider with its unit, in a sentence and for a screen reader. @param {any} c @param {number} x */
+export const withUnit = (c, x) => {
+  const unit = c.unit && c.unit !== "1" ? ` ${c.unit}${/^(interval|packet)$/.test(c.unit) && x !== 1 ? "s" : ""}` : "";
+  return grouped(inField(c, x)) + unit;
+};
+
 /** The title of an axis. @param {string} name @param {string} [unit] */
 export const title = (name, unit) => (unit && unit !== "1" ? `${name} [${unit}]` : name);
 

@@ -2,9 +2,10 @@
 import { COLOURS } from "./colours.js";
 import { element } from "./dom.js";
 import { sample } from "./legend.js";
-import { isPower, nearest, power, readable, ticks } from "./numbers.js";
+import { isFraction, isPower, nearest, power, readable, ticks } from "./numbers.js";
 import { ON_WHITE } from "./palette.js";
 import { Picture } from "./picture.js";
+import { percentText } from "./ticks.js";
 
 /** A coordinate of a path; SVG reads no number that is written with an exponent. */
 const drawable = (x) => Math.max(-9999, Math.min(9999, x)).toFixed(1);
@@ -23,8 +24,11 @@ const decades = ([low, high]) => {
 /** Round places of an axis, where its ticks are. */
 export const roundPlaces = (range, log) => (log ? decades : ticks)(range);
 
-/** The text of a place: on a logarithmic axis long powers of ten as such. */
-export const placeText = (x, log) => (log && isPower(x) && (x < 1e-3 || x > 1e3) ? power(x) : readable(x));
+/** The text of a place: on a logarithmic axis long powers of ten as such, on another one fractions in per cent. */
+export const placeText = (x, log, title) => {
+  if (!log && isFraction(title)) return percentText(x);
+  return log && isPower(x) && (x < 1e-3 || x > 1e3) ? power(x) : readable(x);
+};
 
 /** The fraction of an axis at a value, and the value at a fraction. */
 const shareOf = (low, high, log) =>
@@ -109,12 +113,12 @@ export class Plane extends Picture {
     for (const t of roundPlaces(data.xRange, data.xLog))
       parts.push(
         `<path d="M${px(t)},${top}V${H - bottom}" stroke="var(--line)"/>`,
-        text(px(t), H - bottom + 16, placeText(t, data.xLog), 'text-anchor="middle"'),
+        text(px(t), H - bottom + 16, placeText(t, data.xLog, data.xTitle), 'text-anchor="middle"'),
       );
     for (const t of roundPlaces(data.yRange, data.yLog))
       parts.push(
         `<path d="M${left},${py(t)}H${W - right}" stroke="var(--line)"/>`,
-        text(left - 6, py(t) + 4, placeText(t, data.yLog), 'text-anchor="end"'),
+        text(left - 6, py(t) + 4, placeText(t, data.yLog, data.yTitle), 'text-anchor="end"'),
       );
     parts.push(
       text((left + W - right) / 2, H - 10, data.xTitle, 'text-anchor="middle"'),

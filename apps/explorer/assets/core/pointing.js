@@ -17,7 +17,7 @@ export const pointing = (pictures) => {
   const box = element("div", { class: "pointing" }),
     rows = {};
   const readings = (quantity, value) => pictures.map((p) => p.reading(quantity, value)).filter(Boolean);
-  const add = ({ quantity, title }) => {
+  const add = ({ quantity, title, word = readable }) => {
     const values = () => pictures.map((p) => p.shows()).find((one) => one && one.quantity === quantity).values;
     const slider = element("input", { type: "range", id: `point-${quantity}`, min: 0, step: 1, value: 0 });
     const text = element("output", {});
@@ -25,7 +25,7 @@ export const pointing = (pictures) => {
       const value = values()[Number(slider.value)];
       slider.max = values().length - 1;
       pictures.forEach((p) => p.mark(quantity, value));
-      text.textContent = [typeof value === "string" ? value : readable(value), ...readings(quantity, value)].join("; ");
+      text.textContent = [typeof value === "string" ? value : word(value), ...readings(quantity, value)].join("; ");
       slider.setAttribute("aria-valuetext", text.textContent);
     };
     slider.addEventListener("input", at);

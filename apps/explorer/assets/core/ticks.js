@@ -35,6 +35,14 @@ export function numberText(value, digits) {
 }
 
 /**
+ * A fraction in per cent, as axes have it.
+ * @param {number} value
+ * @param {number} [digits] of the fraction, after the point
+ */
+export const percentText = (value, digits) =>
+  `${numberText(100 * value, digits === undefined ? undefined : Math.max(0, digits - 2))}${THIN}%`;
+
+/**
  * The least round step with at most so many of them.
  * @param {number} span
  * @param {number} most
@@ -59,12 +67,7 @@ export function ticksOf(scale, axis, most) {
   const ends = `${axis.tickprefix || ""}|${axis.ticksuffix || ""}`.split("|");
   const percent = /%$/.test(axis.tickformat || "");
   /** @param {number} value @param {number} [digits] */
-  const words = (value, digits) =>
-    ends[0] +
-    (percent
-      ? `${numberText(100 * value, digits === undefined ? undefined : Math.max(0, digits - 2))}${THIN}%`
-      : numberText(value, digits)) +
-    ends[1];
+  const words = (value, digits) => ends[0] + (percent ? percentText : numberText)(value, digits) + ends[1];
   if (axis.tickvals) {
     return [...axis.tickvals]
       .map((value, i) => {

@@ -210,14 +210,14 @@ const mount = (root, spec, signal) => {
 
   // ---- a statement: its cells are rows ----------------------------------------------------------------------
   const statements = facts.statements.map((one) => {
+    const cells = `${one.cells.length} ${one.cells.length === 1 ? "cell" : "cells"}`;
     const where = [
-      `${facts.papers[one.paper]}; ${one.weight} ${one.kind}; ${one.cells.length} ` +
-        `${one.cells.length === 1 ? "cell" : "cells"}`,
-      ...(one.condition ? [one.condition] : []),
-      ...(one.reason ? [`why: ${one.reason}`] : []),
-      ...(one.missing ? [`not printed: ${one.missing}`] : []),
-      ...(one.sensitivity ? [`breaks: ${one.sensitivity}`] : []),
-    ];
+      `${facts.papers[one.paper]}; ${one.weight} ${one.kind}, ${cells}`,
+      one.condition && `Holds ${one.condition}`,
+      one.reason && `Why: ${one.reason}`,
+      one.missing && `Not printed: ${one.missing}`,
+      one.sensitivity && `Check of the software: ${one.sensitivity}`,
+    ].filter(Boolean);
     const box = element(
       "details",
       { class: "statement", id: `statement-${one.id}` },
@@ -226,7 +226,7 @@ const mount = (root, spec, signal) => {
         {},
         badge(one.verdict),
         element("span", { class: "published" }, one.says),
-        element("span", { class: "where" }, where.join("; ")),
+        element("span", { class: "where" }, where.map((part) => part.replace(/\.?$/, ".")).join(" ")),
       ),
       ...one.cells.map((name) => items.get(name).box),
     );
@@ -316,6 +316,12 @@ const mount = (root, spec, signal) => {
         `each number that it gives: ${facts.rows.length} cells in all.`,
     ),
     element(
+      "details",
+      {},
+      element("summary", {}, "What the words on this page mean"),
+      ...spec.notes.map((note) => element("p", { class: "note" }, note)),
+    ),
+    element(
       "form",
       { class: "controls", "aria-label": "Filters", onsubmit: (event) => event.preventDefault() },
       filter("paper", "paper", [[ANY, "all papers"], ...Object.entries(facts.papers)]),
@@ -345,7 +351,6 @@ const mount = (root, spec, signal) => {
         ),
       ),
     ),
-    ...spec.notes.map((note) => element("p", { class: "note" }, note)),
   );
   show();
   if (state.open) {

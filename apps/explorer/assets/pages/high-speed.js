@@ -1,6 +1,6 @@
 // @ts-check
 import { trajectory } from "../core/motion.js";
-import { between, brief, percent, title } from "../core/numbers.js";
+import { between, brief, title } from "../core/numbers.js";
 import { page } from "../core/pages.js";
 
 const decades = (low, high, n) => between(Math.log10(low), Math.log10(high), n).map((x) => 10 ** x);
@@ -182,7 +182,7 @@ page("high-speed", {
       ],
     });
     const times_reno = rest.map((w) => brief(w / rest[0])),
-      packets = values.loss >= 1e-3 ? percent(values.loss) : `one packet in ${brief(1 / values.loss)}`;
+      packets = `one packet in ${brief(1 / values.loss)}`;
     const says =
       `Where ${packets} is lost, Reno has a window of ${brief(rest[0])} packets, ${laws[1]} ` +
       `${times_reno[1]} times and ${laws[2]} ${times_reno[2]} times as ` +

@@ -2,7 +2,7 @@
 // The sender's ladder: six rungs from the paper's chain to Linux at one drop probability, and along it.
 import { drawn, element } from "../core/dom.js";
 import { alone } from "../core/ladder.js";
-import { nearest, percent, title } from "../core/numbers.js";
+import { exactPercent, nearest, percent, title } from "../core/numbers.js";
 import { KINDS, page } from "../core/pages.js";
 import { Picture } from "../core/picture.js";
 
@@ -304,7 +304,8 @@ page("ladder", {
     });
     if (figures.curves.plot) {
       figures.curves.plot.over.style.cursor = "ew-resize";
-      figures.curves.told.style.minHeight = "4.8em"; // values beside the names do not move what is held
+      const { told } = figures.curves; // values beside names above the picture do not move what is held
+      if (!told.classList.contains("names-in-place")) told.style.minHeight = "4.8em";
     }
 
     const [distance, low, high] = rungs[largest].distance,
@@ -316,7 +317,7 @@ page("ladder", {
       [, least, most] = rungs[5].sent[0],
       aside = drops[near] === values.drop ? "" : `, measured at a drop probability of ${percent(drops[near])}`;
     const says =
-      `At a drop probability of ${percent(values.drop)}, the largest step leads to rung ${largest + 1}: ` +
+      `At a drop probability of ${exactPercent(values.drop)}, the largest step leads to rung ${largest + 1}: ` +
       `${STEPS[largest][2]}. Its distance (total variation) is ${cost}: ` +
       `at least that fraction of round trips must change.` +
       `${also ? ` By the intervals, ${also} may be as large.` : ""} ` +

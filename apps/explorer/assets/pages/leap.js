@@ -41,7 +41,7 @@ const table1 = (figure, senders, rowsOf, share, marker) => {
   figure.show({
     x,
     xTitle: title("transfers that begin", "1/s"),
-    yTitle: "fraction that finishes",
+    yTitle: "fraction of transfers that finish",
     range: [0, 1.02],
     xRange: [2, 3.6],
     marker,
@@ -76,7 +76,7 @@ page("leap", {
     for (const name of ["duplicates", "transmissions"]) {
       figures[name].show({
         ...wide,
-        yTitle: title(name, "packet"),
+        yTitle: `${name} of ${segments} segments`,
         series: [
           { name: "without LEAP", y: curve(`${name}_plain`, segments) },
           { name: "with LEAP", y: curve(`${name}_leap`, segments) },
@@ -85,7 +85,7 @@ page("leap", {
     }
     figures.causes.show({
       ...wide,
-      yTitle: "probability",
+      yTitle: "probability that only ACKs were lost",
       range: [0, 1],
       named: true,
       series: [
@@ -103,7 +103,7 @@ page("leap", {
     figures.finished.show({
       x: densities,
       xTitle: title("transfers that begin", "1/s"),
-      yTitle: "fraction that finishes",
+      yTitle: "fraction of transfers that finish",
       range: [0, 1.02],
       marker: values.density,
       linked: "density",

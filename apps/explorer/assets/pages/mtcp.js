@@ -1,6 +1,6 @@
 // @ts-check
 import { element } from "../core/dom.js";
-import { between, brief, percent, title } from "../core/numbers.js";
+import { between, brief, exactPercent, percent, title } from "../core/numbers.js";
 import { page } from "../core/pages.js";
 
 const SCHEMES = { reno: "Reno", immediate: "immediate", duplicated: "duplicated", duplicated_delayed: "delayed" };
@@ -205,7 +205,7 @@ page("mtcp", {
     });
     const says =
       `An acknowledgement that is sent over all ${routes} routes is lost with probability ` +
-      `${percent(values.ack_loss ** routes)} instead of ${percent(values.ack_loss)}; ` +
+      `${percent(values.ack_loss ** routes)} instead of ${exactPercent(values.ack_loss)}; ` +
       `the throughput rises from ${brief(told.packet * sent[0])} to ` +
       `${brief(told.packet * sent[1])} Mbit/s. The clocks' offset cannot be measured: ` +
       `${brief(Math.abs(values.asymmetry) / 2)} s of error never go away.`;
@@ -213,14 +213,14 @@ page("mtcp", {
       says,
       about: {
         throughput:
-          `At a drop probability of ${percent(values.ack_loss)} for ACKs the model has ` +
+          `At a drop probability of ${exactPercent(values.ack_loss)} for ACKs the model has ` +
           `${brief(told.packet * sent[0])} Mbit/s with immediate and ` +
           `${brief(told.packet * sent[1])} with duplicated ones, and Reno over one route ` +
           `${brief(told.packet * of("reno"))}.`,
         losses:
           "A duplicated acknowledgement is lost with probability " +
           `${percent(values.ack_loss ** routes)}, an immediate one with ` +
-          `${percent(values.ack_loss)}.`,
+          `${exactPercent(values.ack_loss)}.`,
         table4:
           `At the printed loss of ${percent(told.losses[next])}: the thin lines of the packets ` +
           "reach over all settings that the paper leaves open.",

@@ -20,6 +20,13 @@ const placeOf = (kind, [first, transmission = 1]) => {
   if (kind === "ack") return first < ACKS ? first : -1;
   return first < SEGMENTS && transmission <= 2 ? SEGMENTS * (transmission - 1) + first : -1;
 };
+/** The last data packet that is to be dropped; 0 without. */
+const lastOf = (bits) => {
+  let last = 0;
+  for (let place = 0; place < 2 * SEGMENTS; place++)
+    if (has(bits, place)) last = Math.max(last, (place % SEGMENTS) + 1);
+  return last;
+};
 const has = (bits, place) => place >= 0 && Math.floor(bits / 2 ** place) % 2 === 1;
 
 /** Both transfers at the same drops. */
@@ -76,7 +83,13 @@ page("strip", {
     const drops = values.lost_data + values.lost_acks > 0,
       told = ({ duplicates, done }) =>
         `${duplicates || "no"} packet${duplicates === 1 ? "" : "s"} twice, and the transfer takes ${seconds(done)}`;
-    const says = !drops
+    const beyond = lastOf(values.lost_data);
+    const missing =
+      beyond > values.segments
+        ? ` Packet ${beyond} is to be dropped, but the transfer has ${values.segments} packets; ` +
+          `send ${beyond} or more, or press Reset.`
+        : "";
+    const what = !drops
       ? "Nothing is dropped. Click a packet or an ACK to drop it."
       : values.shown === "without-LEAP"
         ? `The receiver gets ${told(plain)}.`
@@ -94,6 +107,6 @@ page("strip", {
       sent: plain.sends.length,
       longest: Math.max(...plain.sends.map((s, i, all) => (i ? s.time - all[i - 1].time : 0))),
     };
-    return { says, numbers };
+    return { says: what + missing, numbers };
   },
 });

@@ -2,7 +2,7 @@
 import { complaint, element, maths } from "../core/dom.js";
 import { startJob } from "../core/jobs.js";
 import { Ladder } from "../core/ladder.js";
-import { brief, inEnds, inPackets, percent, readable, shown, title } from "../core/numbers.js";
+import { brief, exactPercent, inEnds, inPackets, percent, readable, shown, title } from "../core/numbers.js";
 import { KINDS, page } from "../core/pages.js";
 import { ask, get, load } from "../core/server.js";
 
@@ -606,7 +606,7 @@ page("sub-packet", {
           : `Each of ${readable(values.users)} users has ${inPackets(link.share)} per round trip, so ` +
             `that ${percent(loss)} of the packets are lost, and a user is silent ${percent(out[0])} ` +
             "of the time (exact chain)."
-      : `At a loss of ${percent(loss)} a flow delivers ${inPackets(out[W + 2])} per round trip ` +
+      : `At a loss of ${exactPercent(loss)} a flow delivers ${inPackets(out[W + 2])} per round trip ` +
         `and is silent ${percent(out[0])} of the time (exact chain).`;
     const says =
       fine || !(loss > 0)
