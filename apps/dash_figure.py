@@ -10,13 +10,18 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from dash import hooks
-from dash.development.base_component import Component
+from tcpdynamics.shortages import lacking
 
 from .explorer import live
 from .explorer.bundle import core_script, page_script
 from .explorer.pages import pages
 from .explorer.server import function_script
+
+try:
+    from dash import hooks
+    from dash.development.base_component import Component
+except ModuleNotFoundError as error:
+    raise lacking(error) from None
 
 _COMPONENT = """
 {

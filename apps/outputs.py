@@ -344,7 +344,7 @@ def find_browser(path: Path) -> str:
     browser = next((b for b in places if b and os.access(b, os.X_OK)), None)
     if browser is None:
         raise OutputError(
-            f"cannot draw {path}: a PNG needs kaleido or Chromium; install `tcpdynamics[export]`, or write x.html"
+            f"cannot draw {path}: a PNG needs kaleido or Chromium: pip install 'tcpdynamics[export]', or write x.html"
         )
     return browser
 

@@ -14,10 +14,15 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-import anywidget
-import traitlets
+from tcpdynamics.shortages import lacking
 
 from .explorer import live
+
+try:
+    import anywidget
+    import traitlets
+except ModuleNotFoundError as error:
+    raise lacking(error) from None
 
 _RENDER = """
 const { live } = module_core_live;

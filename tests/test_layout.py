@@ -43,6 +43,33 @@ def test_every_package_folder_is_declared() -> None:
         assert (ROOT / "src/tcpdynamics" / name).resolve() == ROOT / path
 
 
+def test_every_file_of_the_package_is_in_the_wheel() -> None:
+    setup = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    folders = [name for name in setup["packages"] if name.split(".")[1:2] in [[folder] for folder in FOLDERS]]
+    places = {name: ROOT / name.removeprefix("tcpdynamics.").replace(".", "/") for name in folders}
+    shipped = {path for folder in places.values() for path in folder.glob("*.py")}
+    for name, patterns in setup["package-data"].items():
+        shipped |= {path for pattern in patterns if name in places for path in places[name].glob(pattern)}
+    listed = subprocess.run(["git", "ls-files", *FOLDERS], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert {ROOT / line for line in listed.stdout.splitlines()} <= shipped
+
+
+def test_each_dependency_has_its_reason() -> None:
+    text = (ROOT / "pyproject.toml").read_text()
+    lines = text[text.index("\ndependencies = [") : text.index("\ndocs = [")].splitlines()
+    assert [line for line in lines if ">=" in line and not re.search(r"  # \w+", line)] == []
+
+
+def test_the_citation_has_all_papers() -> None:
+    citation = (ROOT / "CITATION.cff").read_text()
+    cites = [tomllib.loads(path.read_text())["paper"]["cite"] for path in ROOT.glob("paper_figures/*/claims.toml")]
+    assert len(cites) == 5
+    for cite in cites:
+        authors, title = cite.split(": ", 1)
+        assert title in citation
+        assert all(f"family-names: {author.split()[-1]}" in citation for author in authors.split(", "))
+
+
 def _ours(path: Path) -> set[str]:
     """Modules of tcpdynamics that a file imports, as dotted names below the package."""
     here = ("tcpdynamics", *path.relative_to(ROOT).with_suffix("").parts[:-1])

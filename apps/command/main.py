@@ -72,13 +72,6 @@ def _register() -> None:
 _register()
 
 
-#: What a plain installation lacks -> the extra that brings it.
-_EXTRAS = {
-    "anywidget": "notebook", "dash": "explorer", "dask": "dask", "distributed": "dask", "flask_compress": "explorer",
-    "jax": "jax", "kaleido": "export", "waitress": "explorer",
-}  # fmt: skip
-
-
 def main() -> NoReturn:
     """Run the command; usage errors print one sentence on standard error and exit with code 2."""
     try:
@@ -113,8 +106,6 @@ def main() -> NoReturn:
     except Exception as error:
         if heard:  # compiled code that was cut short leaves its compiler in disorder
             _fail("interrupted", INTERRUPTED)
-        if isinstance(error, ModuleNotFoundError) and (extra := _EXTRAS.get(error.name or "")):
-            _fail(f"this needs {error.name}, which is not installed: pip install 'tcpdynamics[{extra}]'")
         if lack := shortage(error):
             _fail(lack)
         if isinstance(error, OSError):

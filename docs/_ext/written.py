@@ -34,6 +34,11 @@ PUBLIC = {
     "tcpdynamics.validation.ns2": "ns-2",
     "tcpdynamics.validation.linux": "Linux",
 }
+#: What users may rely on.
+STABLE = (
+    "These names are stable: name, arguments and meaning stay in all versions 0.1.x. A name that changes later is "
+    "accepted under its old name for one more release, and the changelog lists it. Anything else may change."
+)
 
 
 def _models() -> Iterator[type[Model]]:
@@ -110,7 +115,8 @@ def write(app: Any) -> None:
     pages = {
         "models.md": ["# Models and their equations", "", *(line for one in _models() for line in _text(one))],
         "api.md": [
-            "# Public names", "", *_listed("tcpdynamics.models", "Models", [one.__name__ for one in _models()]),
+            "# Public names", "", STABLE, "",
+            *_listed("tcpdynamics.models", "Models", [one.__name__ for one in _models()]),
             *(line for package, title in PUBLIC.items() for line in _listed(package, title, _names(package))),
         ],
     }  # fmt: skip

@@ -63,11 +63,13 @@ def _cached(function: Any, options: dict[str, Any]) -> Any:
     from numba import config, njit
 
     _listen()
-    try:
-        return njit(cache=True, **options)(function)
-    except RuntimeError as error:
-        if "no locator" not in str(error):
-            raise
+    # Of a user without a home, Numba would make the folder "~" where the process stands.
+    if config.CACHE_DIR or os.path.isabs(os.path.expanduser(os.environ.get("XDG_CACHE_HOME", "~"))):
+        try:
+            return njit(cache=True, **options)(function)
+        except RuntimeError as error:
+            if "no locator" not in str(error):
+                raise
     chosen, config.CACHE_DIR = config.CACHE_DIR, str(_private_folder())
     try:
         return njit(cache=True, **options)(function)
@@ -130,8 +132,9 @@ def _private_folder() -> Path:
         folder.mkdir(mode=0o700)
     except FileExistsError:
         status = folder.lstat()
-        if not stat.S_ISDIR(status.st_mode) or status.st_uid != user or status.st_mode & 0o077:
-            folder = Path(tempfile.mkdtemp(prefix="tcpdynamics-"))
+        if stat.S_ISDIR(status.st_mode) and status.st_uid == user and not status.st_mode & 0o077:
+            return folder  # the command that made it has said so
+        folder = Path(tempfile.mkdtemp(prefix="tcpdynamics-"))
     logging.getLogger("tcpdynamics").warning(
         "tcpdynamics: compiled code is kept in %s, since neither the installation nor a cache folder of yours can "
         "be written to; set NUMBA_CACHE_DIR to choose another place",

@@ -1,4 +1,4 @@
-"""What a process lacks, in one true sentence: memory to load libraries or to compute, or files that it may open.
+"""What a process lacks, in one true sentence: memory to load libraries or to compute, files that it may open, an extra.
 
 Belongs to no room: every folder may import it, and it imports none of them, nor any library that could lack the same.
 """
@@ -13,6 +13,11 @@ _LOADERS = ("failed to map segment", "cannot allocate", "find/load shared object
 LEAST_MEMORY = 8e8
 #: Of writing to standard output: nobody reads, no room, closed.
 _OF_OUTPUT = (errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EBADF, errno.EDQUOT, errno.EFBIG)
+#: What a plain installation lacks -> the extra that brings it.
+EXTRAS = {
+    "anywidget": "notebook", "dash": "explorer", "dask": "dask", "distributed": "dask", "flask_compress": "explorer",
+    "jax": "jax", "kaleido": "export", "traitlets": "notebook", "waitress": "explorer",
+}  # fmt: skip
 
 
 def shortage(error: BaseException) -> str | None:
@@ -20,12 +25,17 @@ def shortage(error: BaseException) -> str | None:
 
     Examples
     --------
+    >>> shortage(ModuleNotFoundError("No module named 'dash.hooks'", name="dash.hooks"))
+    "this needs dash, which is not installed: pip install 'tcpdynamics[explorer]'"
     >>> shortage(OSError(errno.EMFILE, "Too many open files"))
     'this process may not open more files at a time; raise the limit (ulimit -n)'
     >>> shortage(MemoryError())
     'the memory of this machine is too small for this request; give fewer points, times or flows'
     >>> shortage(ValueError("bad"))
     """
+    missing = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+    if missing in EXTRAS:
+        return f"this needs {missing}, which is not installed: pip install 'tcpdynamics[{EXTRAS[missing]}]'"
     number = error.errno if isinstance(error, OSError) else None
     if number in (errno.EMFILE, errno.ENFILE):
         return "this process may not open more files at a time; raise the limit (ulimit -n)"
@@ -40,6 +50,11 @@ def shortage(error: BaseException) -> str | None:
     if isinstance(error, BlockingIOError) or "can't start new thread" in str(error):
         return "this user may not start more threads or processes; raise the limit (ulimit -u)"
     return None
+
+
+def lacking(error: ModuleNotFoundError) -> ModuleNotFoundError:
+    """The error of an import at the head of a module, with the extra that brings what is missing."""
+    return ModuleNotFoundError(shortage(error) or str(error), name=error.name)
 
 
 def too_little() -> str | None:

@@ -18,7 +18,8 @@ FOLDER = "TCPDYNAMICS_LINUX"
 def cache() -> Path:
     """Where kernels are kept."""
     base = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "tcpdynamics" / "linux"
+    base = base if os.path.isabs(base) else os.path.expanduser("~/.cache")  # without a home no folder, and no build
+    return Path(base) / "tcpdynamics" / "linux"
 
 
 def fingerprint(source: str) -> str:

@@ -17,7 +17,7 @@ from ..kernel.routers import ROUTERS
 from ..kernel.windows import RULES
 from . import topologies
 from .drops_and_records import Drop, Record
-from .fields import keys
+from .fields import keys, unknown_key
 from .flows import Flows
 from .link import Bottleneck, Link
 from .scenario import Scenario
@@ -185,9 +185,7 @@ def _apply(part: Any, tree: Any, before: list[str]) -> Any:
                     raise ScenarioError(
                         f"{_cut(key)} is read for a scenario's file on disk only; give its rows as changes"
                     )
-                raise ScenarioError(
-                    f"unknown key {_cut(key)}{suggestion(name, field_names)}; docs/scenarios.md lists the known ones"
-                )
+                raise unknown_key(_cut(key), suggestion(name, field_names), type(part))
         new = {name: _apply(getattr(part, name), sub, [*before, name]) for name, sub in tree.items()}
         for name in tree:
             sender = new.get("sender", getattr(part, "sender", None))

@@ -17,7 +17,7 @@ from tcpdynamics.quantities import numbered
 from . import topologies
 from .course import read_trace
 from .drops_and_records import MAX_DROPS, Drop, Record, switched_off
-from .fields import keys, read_quantities
+from .fields import keys, read_quantities, unknown_key
 from .flows import MAX_GROUPS, Flows
 from .link import MAX_LINKS, Bottleneck, Link
 from .reading import MAX_BYTES as MAX_BYTES
@@ -116,7 +116,7 @@ def table_of(text: str, name: str = "the text") -> dict[str, Any]:
     except ScenarioError as error:
         raise ScenarioError(f"{name}: {error}") from error
     if "flows" not in table:
-        raise ScenarioError(f"{name} has no [[flows]]; docs/scenarios.md shows a whole file")
+        raise ScenarioError(f"{name} has no [[flows]]; add `[[flows]]` and, in the next line, `count = 1`")
     return table
 
 
@@ -156,8 +156,7 @@ def _check_depth(text: str) -> None:
         if depth > MAX_DEPTH or dots > MAX_DOTS:
             line = text.count("\n", 0, token.start()) + 1
             raise ScenarioError(
-                f"line {line} is nested more than {MAX_DEPTH if depth > MAX_DEPTH else MAX_DOTS} deep; "
-                "docs/scenarios.md lists the keys"
+                f"line {line} is nested more than {MAX_DEPTH if depth > MAX_DEPTH else MAX_DOTS} deep; write it flatter"
             )
 
 
@@ -267,8 +266,7 @@ def _plain(part: type, table: Mapping[str, Any], prefix: str, place: str) -> dic
                 f"{place}{key}: acknowledgements do not come back over a bottleneck; describe the network by links"
             )
         if key not in about_keys:
-            close = suggestion(key, about_keys)
-            raise ScenarioError(f"unknown key {place}{_short(key)}{close}; docs/scenarios.md lists the known ones")
+            raise unknown_key(place + _short(key), suggestion(key, about_keys), part)
         unit, truth = about_keys[key]["unit"], about_keys[key]["truth"]
         several = isinstance(value, Sequence) and not isinstance(value, str)
         if truth and value is not None and not isinstance(value, bool):
@@ -307,7 +305,7 @@ def _explain(error: Any, plain: Mapping[str, Any]) -> ScenarioError:
         several = key in ("flows", "drops") and isinstance(index, int)
         return numbered(refusal, key, index, len(plain[key])) if several else refusal
     if error["type"] == "missing":
-        return ScenarioError(f"{place} is missing; docs/scenarios.md lists the keys")
+        return ScenarioError(f"{place} is missing; give it")
     kind = next((words for start, words in _KINDS.items() if error["type"].startswith(start)), None)
     if kind is not None:
         return ScenarioError(f"{place} must be {kind}, got {shown(error['input'])}")
