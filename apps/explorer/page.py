@@ -414,12 +414,12 @@ class Page:
                 except InputError as error:
                     default = getattr(c, "shown", word(c.start))
                     complaints.append(f"{error}; {default} is shown" if shows else str(error))
-        others = OTHERS | ({"figure": [f.name for f in self.figures]} if self.figures else {})
-        for name, may in others.items():
+        beyond = OTHERS | ({"figure": [f.name for f in self.figures]} if self.figures else {})
+        for name, may in beyond.items():
             if name in words and words[name] not in may:
                 one_of = "one of " if len(may) > 1 else ""
                 complaints.append(f"`{name}` must be {one_of}{', '.join(may)}, got {words[name][:40]!r}")
-        unknown = sorted(set(words) - set(values) - set(others) - ({"step"} if self.article else set()))
+        unknown = sorted(set(words) - set(values) - set(beyond) - ({"step"} if self.article else set()))
         if unknown:
             complaints.append(f"this page has no {unknown[0][:40]!r}")
         return values, complaints

@@ -23,8 +23,8 @@ _Record = TypeVar("_Record")
 
 def unknown_key(name: str, close: str, part: type) -> ScenarioError:
     """The error for a key that a part of a scenario does not have; an installation without the site lists them too."""
-    known = f"`python -m pydoc tcpdynamics.validation.packet.{part.__name__}` lists the known ones"
-    return ScenarioError(f"unknown key {name}{close}; {known}")
+    listed = f"`python -m pydoc tcpdynamics.validation.packet.{part.__name__}` lists the known ones"
+    return ScenarioError(f"unknown key {name}{close}; {listed}")
 
 
 def key(

@@ -70,6 +70,7 @@ export class Curves extends Picture {
   constructor(spec, box) {
     super(spec, box);
     this.plot = null;
+    this.inside = false; // whether the pointer is over it
     this.key = "";
   }
 
@@ -374,10 +375,12 @@ export class Curves extends Picture {
     over.addEventListener("pointermove", (event) => event.buttons && at(event));
   }
 
-  /** Tell the other pictures where the pointer is. */
+  /** Tell the other pictures where the pointer is, or once that it is gone: a new plot's cursor is nowhere. */
   tell(u) {
     const { quantity, values } = this.shows(),
       { left } = u.cursor;
+    if (left < 0 && !this.inside) return;
+    this.inside = left >= 0;
     this.point(quantity, left >= 0 ? values[nearest(this.data.x, u.posToVal(left, "x"))] : null);
   }
 
