@@ -27,9 +27,9 @@ COUNTED = ("central", "supporting")
 KINDS_IN_WORDS = dict(zip(KINDS, ("derivations", "comparisons", "numbers"), strict=True))
 #: What `marks` counts, in the words that stand wherever a mark does.
 MARKS = (
-    "Marks count statements: those that hold, of those decided. One holds if its cells do under every interpretation "
-    "that decides; under some only, it counts as decided. If most interpretations decide nothing, or all "
-    "fail on both sides of a printed number, it cannot be decided. Marks omit these, arithmetic and calibrating ones."
+    "Marks count statements: those that hold, of those decided. One holds if its cells do under each interpretation "
+    "that decides; under some only, it is decided and not held. If most decide nothing, or all fail on both sides of a "
+    "printed number, it cannot be decided. Marks omit these, arithmetic and calibrating ones."
 )
 #: Verdicts of several statements, in the words that stand wherever statements are counted.
 SEVERAL = {HOLDS: "hold", CONDITIONS: "hold with conditions", FAILS: "do not hold", OPEN: OPEN}
