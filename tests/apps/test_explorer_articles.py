@@ -153,6 +153,15 @@ def test_an_address_without_a_step_has_its_first_control_in_sight(tab: Page, ser
     assert box and box["y"] >= 0 and box["y"] + box["height"] <= height
 
 
+@pytest.mark.parametrize("width", [320, 390, 640, 768, 900, 1000, 1280])
+def test_each_page_of_the_menu_is_in_the_window(tab: Page, server: str, width: int) -> None:
+    tab.set_viewport_size({"width": width, "height": 900})
+    opened(tab, f"{server}/leap")
+    tab.locator("header summary").click()
+    boxes = [one.bounding_box() for one in tab.locator("header li a").all() if one.is_visible()]
+    assert len(boxes) > 10 and all(b and b["x"] >= 0 and b["x"] + b["width"] <= width for b in boxes), boxes
+
+
 @pytest.mark.parametrize("slug", WHOLE)
 def test_each_number_of_packets_has_its_interval(tab: Page, server: str, slug: str) -> None:
     """In as many digits as it supports; every other number stands alone, in four digits at most."""

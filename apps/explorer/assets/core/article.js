@@ -106,7 +106,7 @@ const guessing = (guess, number, reveal) => {
         const off = Math.abs(Number(slider.value) - number()),
           away = unit === "%" ? `${(100 * off).toFixed(0)} points` : word(off);
         said.textContent =
-          `You guessed ${word(Number(slider.value))}; it is ${word(number())}: ` +
+          `You guessed ${word(Number(slider.value))}; it is ${unit === "%" ? percent(number()) : word(number())}: ` +
           `${off < 0.05 * (high - low) ? "close" : `${away} off`}.`;
         slider.disabled = button.disabled = true;
         reveal();

@@ -136,6 +136,8 @@ export const bench = (root, spec) => {
   const controls = controlsOf(spec.controls, values, changed, say);
   const showControls = () => {
     for (const c of spec.controls) controls[c.name].box.hidden = !counts(c, spec, values);
+    const more = /** @type {HTMLElement | null} */ (aside.querySelector(".more"));
+    if (more) more.hidden = !more.querySelector(".control:not([hidden])"); // those of a strip are moved by clicks
     undo.disabled = JSON.stringify(values) === JSON.stringify(past[0]) && past.length < 2;
   };
   const undo = element(

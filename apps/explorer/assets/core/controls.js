@@ -2,7 +2,7 @@
 // Sliders and choices, with the exact value beside each slider.
 import { refusal } from "./address.js";
 import { element, maths } from "./dom.js";
-import { inField, title, typedNumber, withUnit } from "./numbers.js";
+import { exactPercent, inField, title, typedNumber, withUnit } from "./numbers.js";
 
 /** A word of an address as people write it: "users on a link", "RTTs 5 percent apart"; names keep their hyphens. */
 export const spaced = (word) =>
@@ -75,8 +75,11 @@ const sliding = (c, values, changed, say) => {
     changed(true);
   });
   exact.addEventListener("change", () => {
-    const [x, read] = typedNumber(exact.value, c.unit),
-      why = refusal(c, x, exact.value);
+    const typed = exact.value.trim(),
+      [x, comma] = typedNumber(typed, c.unit),
+      bare = inField(c, 0).endsWith("%") && !typed.endsWith("%"),
+      read = bare && x === x ? `${comma ? `${comma} ` : ""}${typed} is read as ${exactPercent(x)}.` : comma,
+      why = refusal(c, x, typed);
     say([read, why].filter(Boolean).join(" "));
     if (why) {
       exact.value = inField(c, values[c.name]);

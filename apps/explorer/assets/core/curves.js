@@ -40,11 +40,11 @@ const fitting = (words) => (u, axis) => {
 };
 
 /** A value of a quantity: fractions in per cent, save on a logarithmic axis. */
-const wordIn = (title, log, x) => (!log && isFraction(title) ? percentText(Number(x.toPrecision(4))) : readable(x));
+const wordIn = (fraction, log, x) => (!log && fraction ? percentText(Number(x.toPrecision(4))) : readable(x));
 
 /** Of an axis in decades: powers of ten where there are two, else the numbers between them. */
-const powers = (log, faint, title) => {
-  const plain = (x) => (isFraction(title) ? percentText(x) : grouped(String(x))); // in any language
+const powers = (log, faint, fraction) => {
+  const plain = (x) => (fraction ? percentText(x) : grouped(String(x))); // in any language
   if (!log) return { values: (u, at) => at.map((x) => (x === null ? "" : plain(x))) };
   const decades = (at) => at.filter((x) => x !== null && isPower(x)).length > 1;
   const word = (x, all) => (x === null ? "" : !decades(all) ? readable(x) : isPower(x) ? power(x) : "");
@@ -78,7 +78,7 @@ export class Curves extends Picture {
   shows() {
     const { data } = this;
     if (!data || !data.linked) return null;
-    const word = (x) => wordIn(data.xTitle, data.xLog, x);
+    const word = (x) => wordIn(this.fraction(data.xTitle), data.xLog, x);
     return { quantity: data.linked, values: data.labels || data.x, title: data.xTitle, word };
   }
 
@@ -94,9 +94,14 @@ export class Curves extends Picture {
     this.values(k < 0 ? -1 : k);
   }
 
+  /** Whether the quantity of an axis is in per cent; `plain` quantities have names that a reader typed. */
+  fraction(title) {
+    return !this.data.plain && isFraction(title);
+  }
+
   /** A value along y; nothing where there is none. */
   word(y) {
-    return Number.isFinite(y ?? NaN) ? wordIn(this.data.yTitle, this.data.log, y) : "";
+    return Number.isFinite(y ?? NaN) ? wordIn(this.fraction(this.data.yTitle), this.data.log, y) : "";
   }
 
   /** What stands at a value, in words. */
@@ -142,8 +147,8 @@ export class Curves extends Picture {
    */
   direct() {
     const { named, series } = this.data;
-    const room = this.width - AXIS - this.beyond() >= LEAST;
-    return named || (room && series.length > 1 && series.every((s) => s.kind !== "bars"));
+    const room = this.width - AXIS - this.beyond();
+    return named ? room >= LEAST / 2 : room >= LEAST && series.length > 1 && series.every((s) => s.kind !== "bars");
   }
 
   /** [px] What the names take at the right of the curves. */
@@ -179,14 +184,14 @@ export class Curves extends Picture {
         width: this.width || 520,
         height: this.height,
         legend: { show: false },
-        padding: [10, inPlace ? this.beyond() : data.xLog || isFraction(data.xTitle) ? 20 : 12, 0, 0],
+        padding: [10, inPlace ? this.beyond() : data.xLog || this.fraction(data.xTitle) ? 20 : 12, 0, 0],
         scales: {
           x: { time: false, distr: data.xLog ? 3 : 1, range: range("xRange") },
           y: { distr: data.log ? 3 : 1, range: range("range") },
         },
         axes: [
           this.across(bars),
-          { ...this.axis(data.yTitle), ...powers(data.log, style("--line"), data.yTitle), size: 60 },
+          { ...this.axis(data.yTitle), ...powers(data.log, style("--line"), this.fraction(data.yTitle)), size: 60 },
         ],
         series: [{}, ...series],
         cursor: { y: !data.linked, drag: { x: !data.pick, y: false } },
@@ -215,7 +220,7 @@ export class Curves extends Picture {
   /** The axis along x: numbers, powers of ten, or words. */
   across(bars) {
     const { data } = this,
-      axis = { ...this.axis(data.xTitle), ...powers(data.xLog, style("--line"), data.xTitle) };
+      axis = { ...this.axis(data.xTitle), ...powers(data.xLog, style("--line"), this.fraction(data.xTitle)) };
     if (!data.xRange) return axis;
     if (bars || data.labels) Object.assign(axis, { incrs: [1, 2, 5, 10, 20, 50, 100] });
     if (!data.labels) return axis;
@@ -354,7 +359,8 @@ export class Curves extends Picture {
     told.values.forEach((box, j) => {
       box.textContent = i < 0 ? "" : this.word(data.series[j].y[i]);
     });
-    told.at.textContent = i < 0 ? "" : `at ${data.labels ? data.labels[i] : wordIn(data.xTitle, data.xLog, data.x[i])}`;
+    told.at.textContent =
+      i < 0 ? "" : `at ${data.labels ? data.labels[i] : wordIn(this.fraction(data.xTitle), data.xLog, data.x[i])}`;
   }
 
   picking() {
@@ -422,7 +428,7 @@ export class Curves extends Picture {
     const { data } = this,
       x = Array.from(data.x);
     const ends = (range, log) => (range ? (log ? range.map(Math.log10) : range) : undefined);
-    const form = (title, log) => (!log && isFraction(title) ? { tickformat: "~%" } : {});
+    const form = (title, log) => (!log && this.fraction(title) ? { tickformat: "~%" } : {});
     const error = (s, ys) => ({
       type: "data",
       symmetric: false,

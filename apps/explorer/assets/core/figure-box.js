@@ -101,7 +101,8 @@ const saveMenu = (spec, f, figureOf, values, say, code) => {
     return [
       element("p", {}, ...maths(figure.says || "")).textContent,
       values ? settings(spec, values) : "",
-      `tcpdynamics explorer, ${spec.slug}${words ? `?${words}` : ""}`,
+      // a model's address is no line to read; its equations stand above
+      `tcpdynamics explorer, ${spec.slug}${words && words.length < 120 ? `?${words}` : ""}`,
     ];
   };
   const attempt = (job) => async () => {

@@ -48,7 +48,7 @@ export const inPackets = (x) => `${brief(x)} packet${brief(x) === "1" ? "" : "s"
 /** A probability as people write it: 12 %, 3.4 %, 0.2 %. @param {number} x */
 export const percent = (x) => {
   if (x >= 0.0995) return `${(100 * x).toFixed(0)} %`;
-  return x === 0 ? "0 %" : x >= 0.001 ? `${(100 * x).toPrecision(2)} %` : `${(100 * x).toExponential(0)} %`;
+  return x === 0 ? "0 %" : `${Number((100 * x).toPrecision(x >= 0.001 ? 2 : 1))} %`;
 };
 
 /** Whether a quantity is a fraction: then it is in per cent, save on a logarithmic scale. @param {string} [name] */

@@ -113,12 +113,12 @@ export class Plane extends Picture {
     for (const t of roundPlaces(data.xRange, data.xLog))
       parts.push(
         `<path d="M${px(t)},${top}V${H - bottom}" stroke="var(--line)"/>`,
-        text(px(t), H - bottom + 16, placeText(t, data.xLog, data.xTitle), 'text-anchor="middle"'),
+        text(px(t), H - bottom + 16, placeText(t, data.xLog, data.plain ? "" : data.xTitle), 'text-anchor="middle"'),
       );
     for (const t of roundPlaces(data.yRange, data.yLog))
       parts.push(
         `<path d="M${left},${py(t)}H${W - right}" stroke="var(--line)"/>`,
-        text(left - 6, py(t) + 4, placeText(t, data.yLog, data.yTitle), 'text-anchor="end"'),
+        text(left - 6, py(t) + 4, placeText(t, data.yLog, data.plain ? "" : data.yTitle), 'text-anchor="end"'),
       );
     parts.push(
       text((left + W - right) / 2, H - 10, data.xTitle, 'text-anchor="middle"'),

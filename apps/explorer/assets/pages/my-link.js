@@ -71,6 +71,22 @@ class Methods extends Facts {
     this.filled();
   }
 
+  /** The table as it stands on the page. */
+  kept() {
+    const text = (parts) =>
+      [parts]
+        .flat()
+        .map((one) => one.textContent ?? one)
+        .join("");
+    const { rows, holds } = this.data,
+      lines = [...rows.map(({ key, cells }) => [QUANTITIES[key][0], ...cells]), ["where it holds", ...holds]];
+    const { data, layout } = super.kept();
+    Object.assign(data[0].header, { values: ["", ...HEADS] });
+    Object.assign(data[0], { columnwidth: [1, ...HEADS.map(() => 1)] });
+    data[0].cells.values = ["", ...HEADS].map((_, i) => lines.map((line) => text(line[i])));
+    return { data, layout };
+  }
+
   rows() {
     const head = METHODS.flatMap((name) => (name === "chain" ? [name] : [name, `${name}, low`, `${name}, high`]));
     return [["quantity", ...head], ...this.data.rows.map(({ key, numbers }) => [key, ...numbers])];

@@ -82,7 +82,7 @@ page("strip", {
       leaps = leap.sends.filter((s) => s.kind === "leap").length;
     const drops = values.lost_data + values.lost_acks > 0,
       told = ({ duplicates, done }) =>
-        `${duplicates || "no"} packet${duplicates === 1 ? "" : "s"} twice, and the transfer takes ${seconds(done)}`;
+        `${duplicates || "no"} duplicate${duplicates === 1 ? "" : "s"}, and the transfer takes ${seconds(done)}`;
     const beyond = lastOf(values.lost_data);
     const missing =
       beyond > values.segments
