@@ -250,6 +250,8 @@ def test_names_stand_at_the_curves_where_there_is_room_and_fractions_are_in_per_
     opened(tab, f"{server}/{slug}")
     tab.mouse.wheel(0, 20000)
     tab.wait_for_function("() => [...document.querySelectorAll('canvas')].length && written.has('40\\u2009%')")
+    if width > 1000:
+        tab.wait_for_function("(names) => names.every((name) => written.has(name))", arg=[*names])
     written = set(tab.evaluate("() => [...written]"))
     assert (names <= written) == (width > 1000) and not {"0.1", "0.2", "0.4"} & written
     assert tab.locator(".picture > .legend.names-in-place").count() >= (len(names) if width > 1000 else 0)

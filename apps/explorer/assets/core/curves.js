@@ -11,7 +11,8 @@ import { percentText } from "./ticks.js";
 const LABEL = 12;
 const FONT = "13px system-ui, sans-serif";
 /** [px] Where names at the ends of the curves leave less than this for the curves, they stand above the picture. */
-const LEAST = 220;
+const LEAST = 220,
+  LEAST_NAMED = 100; // where a page wants the names at every width
 /** [px] Of the axis at the left with its title. */
 const AXIS = 84;
 /** Characters of a name at a curve's end; a longer name breaks after its comma. */
@@ -148,7 +149,7 @@ export class Curves extends Picture {
   direct() {
     const { named, series } = this.data;
     const room = this.width - AXIS - this.beyond();
-    return named ? room >= LEAST / 2 : room >= LEAST && series.length > 1 && series.every((s) => s.kind !== "bars");
+    return named ? room >= LEAST_NAMED : room >= LEAST && series.length > 1 && series.every((s) => s.kind !== "bars");
   }
 
   /** [px] What the names take at the right of the curves. */
