@@ -220,7 +220,7 @@ class Summary:
 
     @property
     def readings_in_words(self) -> str:
-        """The three joint readings, such as "first interpretation 12 of 19, best 15 of 20, worst 7 of 19"."""
+        """The three joint interpretations, such as "first interpretation 12 of 19, best 15 of 20, worst 7 of 19"."""
         several = {"first interpretation": self.first, "best": self.best, "worst": self.worst}
         return ", ".join(f"{name} {held} of {of}" for name, (held, of) in several.items())
 

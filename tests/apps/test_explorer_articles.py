@@ -220,7 +220,7 @@ def test_each_steps_picture_is_saved_as_on_its_page(tab: Page, server: str, slug
                 kept[kind] = Path(download.value.path()).read_bytes()
             assert kept["PNG"].startswith(b"\x89PNG") and kept["NetCDF"].startswith(b"CDF")
             assert f"tcpdynamics explorer, {page}".encode() in kept["SVG"] and kept["CSV"].count(b"\r\n") > 1, k
-            settings = re.sub(r"<[^>]+>", " ", kept["SVG"].decode())  # a slide has what was set, and what is seen
+            settings = re.sub(r"<[^>]+>", " ", kept["SVG"].decode())  # a slide has its settings and its sentence
             assert pages()[page].controls[0].meaning in settings, k
             assert tab.locator(".article-figure .reading").inner_text()[:40] in settings, k
             keep(tab, ".article-figure", "Copy to embed")

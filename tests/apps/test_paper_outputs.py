@@ -144,8 +144,8 @@ def test_changed_numbers_and_rules_are_told(monkeypatch: pytest.MonkeyPatch, ans
 
 def test_a_reason_stands_only_where_a_statement_fails() -> None:
     for one in (one for table in ledger_rows.tables() for one in table["statements"]):
-        assert one["reason"] or one["verdict"] != "does not hold", one["id"]
-        assert not one["reason"] or one["verdict"] in ("does not hold", "holds with conditions"), one["id"]
+        assert bool(one["reason"]) == (one["verdict"] == "does not hold") or one["verdict"] == "holds with conditions"
+        assert one["reason"] or one["condition"] or one["verdict"] != "holds with conditions", one["id"]
 
 
 def _edit(folder: Path, change: Callable[[Any], None]) -> None:

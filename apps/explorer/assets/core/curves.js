@@ -143,7 +143,7 @@ export class Curves extends Picture {
   }
 
   /**
-   * Whether names stand at the ends of curves and beside the last points: the page wants it, or there is room. Bars
+   * Whether names stand at the ends of curves and next to the last points: the page wants it, or there is room. Bars
    * end where others do.
    */
   direct() {
@@ -382,7 +382,7 @@ export class Curves extends Picture {
     over.addEventListener("pointermove", (event) => event.buttons && at(event));
   }
 
-  /** Tell the other pictures where the pointer is, or once that it is gone: a new plot's cursor is nowhere. */
+  /** The other pictures mark where the pointer is, or once that it is gone: a new plot's cursor is nowhere. */
   tell(u) {
     const { quantity, values } = this.shows(),
       { left } = u.cursor;

@@ -22,7 +22,7 @@ export const svgOf = (figure, size = SIZE) => {
 const lines = (words, most) => words.match(new RegExp(`\\S.{0,${most - 1}}(?=\\s|$)|\\S{${most}}`, "g")) || [];
 
 /**
- * SVG text with what a slide needs below it: what is seen, the settings, where it is from.
+ * SVG text with what a slide needs below it: its sentence, the settings, where it is from.
  * @param {string} text
  * @param {string[]} below
  */
@@ -95,7 +95,7 @@ const shownCode = (code) => {
 
 const saveMenu = (spec, f, figureOf, values, say, code) => {
   const file = (end) => `${f.file || `${spec.slug}-${f.name}`}.${end}`;
-  /** What is seen, the settings, and the page and its state. */
+  /** The sentence, the settings, and the page and its state. */
   const caption = (figure) => {
     const words = values ? writtenOf(spec, values) : location.search.slice(1);
     return [

@@ -14,7 +14,7 @@ export class Picture {
     this.box = box;
     this.data = null;
     this.table = null;
-    this.says = ""; // what is seen in it, in a sentence
+    this.says = ""; // its sentence
     this.pointed = null;
     this.height = HEIGHT;
     this.wide = 0;
