@@ -585,6 +585,9 @@ page("sub-packet", {
       n = chain.states.length,
       fine = holdsHere(values.chain);
     if (fine) at(values.chain, here);
+    const ofDiagram = fine
+      ? `At a loss of ${exactPercent(here)} a flow is silent ${percent(out[0])} of the time (${values.chain} chain).`
+      : "";
     const cut = (from, length) => Array.from({ length }, (_, i) => (fine ? out[from + i] : NaN));
     figures.diagram.show({
       states: chain.states,
@@ -620,7 +623,7 @@ page("sub-packet", {
       limit: functions.lengths.threshold,
       ...nearest,
     };
-    const about = aboutOf(chosen[0].name, nearest);
+    const about = { ...aboutOf(chosen[0].name, nearest), ...(ofDiagram ? { diagram: ofDiagram } : {}) };
     if (ids.spec !== spec) return { says, numbers, about }; // an article has no panels
     ids.current = functions;
     ids.redraw = redraw;
