@@ -34,6 +34,7 @@ $(READY): pyproject.toml constraints.txt
 report: $(READY)
 	$(BIN)/tcpdynamics report --output report/index.html
 
+# The gallery is typed as a user's project is: strict, by the types of the package.
 # Three parts side by side: pages wait for a browser half of their time. A process for each part, since those
 # that share the files out (pytest-xdist) were slower: each collects all tests and loads, or compiles, the same code.
 PYTEST := $(BIN)/python -m pytest --durations=40 --durations-min=1
@@ -41,7 +42,7 @@ SOLVED := tests/solvers tests/models tests/paper_figures tests/docs
 PAGES := $(wildcard $(addprefix tests/apps/,test_explorer*.py test_pages*.py test_report*.py test_live*.py))
 test: $(READY)
 	$(BIN)/ruff check .
-	@{ $(BIN)/mypy && $(PYTEST) $(SOLVED); } & solved=$$!; \
+	@{ $(BIN)/mypy && $(BIN)/mypy docs/gallery && $(PYTEST) $(SOLVED); } & solved=$$!; \
 	$(PYTEST) $(PAGES) & pages=$$!; \
 	$(PYTEST) tests src/tcpdynamics $(addprefix --ignore=,$(SOLVED) $(PAGES)); code=$$?; \
 	wait $$solved || code=1; wait $$pages || code=1; exit $$code
@@ -53,6 +54,7 @@ docs: $(READY)
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/mypy docs/gallery
 
 explore: $(READY)
 	$(BIN)/tcpdynamics explore

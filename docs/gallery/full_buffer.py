@@ -7,16 +7,16 @@ from scipy.optimize import brentq
 from tcpdynamics import models
 
 
-def margin(packets):
+def margin(packets: float) -> float:
     link = models.FluidTcpFullQueue(flows=100.0, capacity=500 * packets, base_rtt=0.1, buffer=50 * packets)
-    return link.stability_margin()
+    return float(link.stability_margin())
 
 
-critical = brentq(lambda packets: float(margin(packets)), 2, 5)
+critical = brentq(margin, 2, 5)
 print(f"with more than {critical:.3f} packets a flow in flight the windows swing in step")
 assert round(critical, 3) == 2.944
 
 packets = np.linspace(1.5, 5, 71)
-figure = go.Figure(go.Scatter(x=packets, y=[float(margin(one)) for one in packets]))
+figure = go.Figure(go.Scatter(x=packets, y=[margin(one) for one in packets]))
 figure.add_hline(0).add_vline(critical, line_dash="dot")
 figure.update_xaxes(title="packets in flight, per flow").update_yaxes(title="phase margin [rad]")

@@ -1,5 +1,7 @@
 """A congestion control of my own: Scalable TCP in six lines, the same windows as the built-in one."""
 
+from typing import Any
+
 import plotly.graph_objects as go
 
 from tcpdynamics.validation.packet import Bottleneck, Flows, Record, Scenario, simulate
@@ -7,12 +9,12 @@ from tcpdynamics.validation.packet.user_rules import congestion_control
 
 
 @congestion_control("my_scalable")
-def on_ack(f, now, acked):
+def on_ack(f: Any, now: float, acked: int) -> None:
     f.cwnd = min(f.cwnd + (0.01 if f.cwnd >= f.ssthresh else 1.0), float(f.window))
 
 
 @congestion_control("my_scalable")
-def on_loss(f, now):
+def on_loss(f: Any, now: float) -> None:
     f.cwnd *= 0.875
     f.ssthresh = f.cwnd
 

@@ -10,7 +10,7 @@ ends = {m: models.collapse_threshold(m) for m in (2, 3)}
 for successes, end in ends.items():
     for cap in (6, 12, 24):
         silence = models.SubPacketExact(loss=loss, collapse=successes, backoff_cap=cap).mean_silence()
-        figure.add_scatter(x=loss, y=silence.values, name=f"{successes} successes, at most {cap} doublings")
+        figure.add_scatter(x=loss, y=silence, name=f"{successes} successes, at most {cap} doublings")
     figure.add_vline(end, line_dash="dot")
 print({f"{m} successes end the backoff": round(p, 4) for m, p in ends.items()})
 assert round(ends[3], 4) == 0.2063 and round(ends[2], 4) == 0.2929
