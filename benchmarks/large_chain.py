@@ -1,9 +1,8 @@
 """Large sparse chains: cut equations beside sparse LU and dense state reduction.
 
 The chain is an AIMD window with timeouts: w -> w+1, else w -> w//2, or w -> 0 on a timeout, rarer for larger
-windows. `python -m benchmarks.large_chain [largest n]` prints CPU seconds and seconds by the clock (medians of 5
-calls or more, after one that is not counted) and the largest relative error of any state whose probability is above
-1e-290: against dense state reduction up to 4000 states, beyond that the residual |pi P - pi| / pi.
+windows. `python -m benchmarks.large_chain [largest n]` also prints the largest relative error of any state whose
+probability is above 1e-290: against dense state reduction up to 4000 states, beyond that the residual |pi P - pi| / pi.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,7 @@ from scipy.sparse.linalg import spsolve
 from tcpdynamics.solvers.markov.dense import stationary_dense
 from tcpdynamics.solvers.markov.sparse import stationary_sparse
 
-from .clocks import Taken, middle, once
+from .compare import Route, compare
 
 Vector = npt.NDArray[np.float64]
 Chain = sparse.csr_array
@@ -72,30 +72,7 @@ def ours_dense(P: Chain) -> Vector:
     return stationary_dense(P.toarray())
 
 
-METHODS: dict[str, tuple[Callable[[Chain], Vector], int]] = {
-    "tcpdynamics, sparse": (stationary_sparse, 10**6),
-    "tcpdynamics, dense": (ours_dense, 4000),
-    "scipy spsolve, replaced row": (replaced_row, 10**4),
-    "scipy spsolve, pinned first": (pinned_first, 10**6),
-    "scipy spsolve, pinned last": (pinned_last, 10**6),
-    "quantecon gth_solve": (quantecon_gth, 4000),
-}
-
-
-def timed(method: Callable[[Chain], Vector], P: Chain) -> tuple[Vector, Taken]:
-    """Answer and median times; at least 5 calls, more while they are short. Very slow calls are made once."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        first, pi = once(lambda: method(P))
-        if first.wall > 10:
-            return pi, first
-        runs: list[Taken] = []
-        while len(runs) < 5 or (sum(run.wall for run in runs) < 0.2 and len(runs) < 200):
-            runs.append(once(lambda: method(P))[0])
-    return pi, middle(runs)
-
-
-def error(P: Chain, pi: Vector, reference: Vector | None) -> float:
+def error(P: Chain, reference: Vector | None, pi: Vector) -> float:
     """Largest relative error of states above 1e-290, or residual in extended precision."""
     if reference is not None:
         keep = reference > 1e-290
@@ -105,31 +82,36 @@ def error(P: Chain, pi: Vector, reference: Vector | None) -> float:
     return float(np.max(gap[keep] / pi[keep]))
 
 
+def pydtmc_chain(P: Chain) -> Vector:
+    """PyDTMC, from the matrix to the distribution."""
+    import pydtmc
+
+    return np.asarray(pydtmc.MarkovChain(P.toarray()).stationary_distributions[0])
+
+
+#: Route, the largest chain that it can take, and what pip installs.
+METHODS: tuple[tuple[str, Callable[[Chain], Vector], int, str], ...] = (
+    ("ours, sparse", stationary_sparse, 10**6, ""),
+    ("ours, dense", ours_dense, 4000, ""),
+    ("SciPy sparse LU, a row replaced", replaced_row, 10**4, ""),
+    ("SciPy sparse LU, first state pinned", pinned_first, 10**6, ""),
+    ("SciPy sparse LU, last state pinned", pinned_last, 10**6, ""),
+    ("QuantEcon gth_solve", quantecon_gth, 4000, "quantecon"),
+    ("PyDTMC", pydtmc_chain, 1000, "PyDTMC"),
+)
+
+
 def main(largest: int = 10**6) -> None:
-    """Print the table."""
-    sparse_ready, _ = once(lambda: stationary_sparse(window_chain(200)))
-    dense_ready, _ = once(lambda: stationary_dense(window_chain(300).toarray()))
-    ready = sparse_ready.wall + dense_ready.wall
-    print(f"compiling or loading our kernels: {ready:.2f} s; not counted below\n")
-    print(
-        f"{'states':>8}  {'method':<28} {'CPU [s]':>9} {'ratio':>8} {'wall [s]':>9} {'ratio':>8} {'error':>9}  "
-        "smallest probability"
-    )
-    for n in (n for n in (1000, 4000, 10**4, 10**5, 10**6) if n <= largest):
+    """Print and store the table."""
+    warnings.simplefilter("ignore")  # of peers that divide by nothing
+    for n in (n for n in (1000, 4000, 10**5, 10**6) if n <= largest):
         P = window_chain(n)
         reference = stationary_dense(P.toarray()) if n <= 4000 else None
-        ours: Taken | None = None
-        for name, (method, limit) in METHODS.items():
-            if n > limit:
-                continue
-            pi, taken = timed(method, P)
-            ours = ours or taken
-            judged = error(P, pi, reference)
-            kind = "" if reference is not None else " residual"
-            cpu = f"{taken.cpu:>9.2g} {taken.cpu / ours.cpu:>8.3g}"
-            wall = f"{taken.wall:>9.2g} {taken.wall / ours.wall:>8.3g}"
-            print(f"{n:>8}  {name:<28} {cpu} {wall} {judged:>9.1e}  {pi.min():<9.2g}{kind}", flush=True)
-        print()
+        wrong = partial(error, P, reference)
+        routes = [
+            Route(name, partial(method, P), 1, wrong, package) for name, method, top, package in METHODS if n <= top
+        ]
+        compare(f"AIMD window chain with timeouts, {n:,} states", "a chain", routes)
 
 
 if __name__ == "__main__":

@@ -32,8 +32,10 @@ from tcpdynamics.validation.packet.user_rules import congestion_control
 
 from . import ns2_dumbbell
 from .clocks import Taken, once
+from .compare import line, store
 
-RUNS = 5
+RUNS = 6
+NS2 = "ns-2.35, six hops"
 
 
 class Case(NamedTuple):
@@ -151,9 +153,24 @@ def compare(case: Case, with_ns2: bool) -> None:
     if with_ns2:
         row(case, "ns-2, six hops", timings["ns-2"], timings["ns-2"])
     else:
-        print(f"{case.name:5}{'ns-2, six hops':28} there is no program ns here: install Debian's ns2")
+        print(f"{case.name:5}{'ns-2, six hops':28} there is no program ns: install Debian's ns2")
     for name, network in networks.items():
         row(case, f"ours, {name}", timings[name], timings["ns-2"], events(network(case)))
+    keep(case, timings)
+
+
+def keep(case: Case, timings: dict[str, list[Timing]]) -> None:
+    """Store seconds a segment, with and without what comes before the first packet."""
+    for title, whole in (("", False), (", set-up included", True)):
+        calls = {
+            name: [Taken(t.run + whole * t.start_up, t.wall + whole * t.wall_start_up).over(t.acked) for t in runs]
+            for name, runs in timings.items()
+        }
+        first = calls["six hops"]
+        rows = [line(f"ours, {name}", runs, first, None) for name, runs in calls.items() if name != "ns-2"]
+        peer = {"route": NS2, "missing": "apt install ns2"}
+        rows.append(line(NS2, calls["ns-2"], first, None) if calls["ns-2"] else peer)
+        store(f"{case.flows} {case.sender} flows on {case.rate / 1e6:g} Mbit/s{title}", "a segment", rows)
 
 
 def row(case: Case, what: str, timings: list[Timing], peer: list[Timing], happened: int = 0) -> None:

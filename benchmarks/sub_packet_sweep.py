@@ -2,9 +2,8 @@
 
 Peers: NumPy's batched `solve` with one equation replaced (the recipe that most pages give), QuantEcon's GTH in a
 loop, JAX's `vmap(jacfwd(solve))` for sensitivities. Peers work on fewer points and are scaled to a time per point.
-Times are CPU seconds of the process, so that a route with two threads counts both, with wall time beside. The matrices
-that NumPy and QuantEcon start from are made beforehand and are not part of their time. Errors are the largest relative
-error of any state against exact rationals.
+The matrices that NumPy and QuantEcon start from are made beforehand and are not part of their time. Errors are the
+largest relative error of any state against exact rationals.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from tcpdynamics.models import SubPacketFull
 from tcpdynamics.solvers import sensitivity, stationary
 from tcpdynamics.solvers.markov.entries import entrywise
 
-from .clocks import Taken, median, once
+from .compare import Route, compare
 
 STATES = 16
 
@@ -54,13 +53,34 @@ def quantecon_loop(P: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.array([gth_solve(matrix) for matrix in P])
 
 
+PEERS: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
+    "NumPy batched solve": batched_solve,
+    "QuantEcon gth_solve": quantecon_loop,
+}
+
+
 def ours(loss: NDArray[np.float64]) -> NDArray[np.float64]:
     return stationary(SubPacketFull(loss=loss).chain()).probability.values
 
 
-def jax_sensitivity(points: int) -> Taken:
-    """Seconds per point of JAX's forward-mode derivative of a dense solve, matrices included."""
-    import jax
+def jax_sensitivity(points: int) -> Callable[[], Any]:
+    """JAX's forward-mode derivative of a dense solve, matrices included; compiled in the first call."""
+    made: dict[str, Any] = {}
+
+    def slopes() -> Any:
+        import jax
+
+        with jax.enable_x64(True):
+            if not made:
+                made.update(
+                    slope=jax.jit(jax.vmap(jax.jacfwd(_jax_distribution()))), loss=jax.numpy.asarray(grid(points))
+                )
+            return made["slope"](made["loss"]).block_until_ready()
+
+    return slopes
+
+
+def _jax_distribution() -> Callable[[Any], Any]:
     import jax.numpy as jnp
 
     from tcpdynamics.solvers.markov.entries import entry_program, expressions_of
@@ -69,19 +89,16 @@ def jax_sensitivity(points: int) -> Taken:
     program, edges, _ = entry_program(expressions_of(SubPacketFull(loss=0.1).chain()))
     rows, columns = np.array(edges).T
 
-    def law(p: Any) -> Any:
+    def distribution(p: Any) -> Any:
         rates = jnp.stack([jnp.asarray(r) * jnp.ones_like(p) for r in run(program, {"p": p})[: len(edges)]])
         P = jnp.zeros((STATES, STATES)).at[rows, columns].set(rates)
         A = (P - jnp.diag(P.sum(axis=1))).T.at[-1].set(1.0)
         return jnp.linalg.solve(A, jnp.zeros(STATES).at[-1].set(1.0))
 
-    with jax.enable_x64(True):
-        slope = jax.jit(jax.vmap(jax.jacfwd(law)))
-        loss = jnp.asarray(grid(points))
-        return median(lambda: slope(loss).block_until_ready(), 3)[0].over(points)
+    return distribution
 
 
-def worst_error(values: NDArray[np.float64], loss: NDArray[np.float64]) -> float:
+def worst_error(loss: NDArray[np.float64], values: NDArray[np.float64]) -> float:
     """Largest relative error of any state against rational arithmetic."""
     exact = stationary(SubPacketFull(loss=[Fraction(x) for x in loss]).chain(), exact=True).probability.values
     return max(
@@ -93,44 +110,26 @@ def worst_error(values: NDArray[np.float64], loss: NDArray[np.float64]) -> float
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--points", type=int, default=1_000_000, help="points of our sweep")
-    parser.add_argument("--repeats", type=int, default=5)
     options = parser.parse_args()
     few = max(options.points // 100, 100)
-    loss, some = grid(options.points), grid(few)
-    sample = grid(60)
+    loss, some, sample = grid(options.points), grid(few), grid(60)
     chain = SubPacketFull(loss=loss).chain()
-    first, _ = once(lambda: stationary(chain.at(p=some)))
-    mine = median(lambda: stationary(chain), options.repeats)[0].over(options.points)
-    peers: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
-        "NumPy batched solve": batched_solve,
-        "QuantEcon gth_solve": quantecon_loop,
-    }
-    print(
-        f"full chain, {options.points:,} loss rates: {mine.cpu * options.points:.3f} CPU s, "
-        f"{mine.wall * options.points:.3f} s by the clock (first call, {few:,}: {first.wall:.2f} s)"
-    )
-    print(f"{'route':24s} {'CPU us':>8s} {'ratio':>6s} {'wall us':>8s} {'ratio':>6s} {'largest relative error':>24s}")
-
-    def row(name: str, each: Taken, error: str) -> None:
-        print(
-            f"{name:24s} {1e6 * each.cpu:8.3f} {each.cpu / mine.cpu:6.1f} {1e6 * each.wall:8.3f} "
-            f"{each.wall / mine.wall:6.1f} {error:>24s}"
-        )
-
-    row("ours, NumPy", mine, f"{worst_error(ours(sample), sample):.1e}")
-    on_jax, _ = median(lambda: stationary(chain, backend="jax"), options.repeats)
-    row("ours, JAX", on_jax.over(options.points), "")
     made, few_made = matrices(some), matrices(sample)
-    for name, route in peers.items():
-        each = median(partial(route, made), 3)[0].over(few)
-        row(name, each, f"{worst_error(route(few_made), sample):.1e}")
-    slope = median(lambda: sensitivity(chain), options.repeats)[0].over(options.points)
-    peer = jax_sensitivity(few)
-    print(
-        f"d pi/dp: ours {1e6 * slope.cpu:.3f} CPU us a point, JAX vmap(jacfwd(solve)) {1e6 * peer.cpu:.3f}; ratio "
-        f"{peer.cpu / slope.cpu:.1f}; by the clock {1e6 * slope.wall:.3f} and {1e6 * peer.wall:.3f}; ratio "
-        f"{peer.wall / slope.wall:.1f}"
-    )
+    exact = partial(worst_error, sample)
+    right = {name: exact(route(few_made)) for name, route in PEERS.items()}
+    routes = [
+        Route("ours, NumPy", lambda: stationary(chain), options.points, lambda _: exact(ours(sample))),
+        Route("ours, JAX", lambda: stationary(chain, backend="jax"), options.points, package="jax"),
+    ]
+    for name, route in PEERS.items():
+        package = "quantecon" if "QuantEcon" in name else ""
+        routes.append(Route(name, partial(route, made), few, lambda _, name=name: right[name], package))
+    compare(f"full sub-packet chain, {options.points:,} drop probabilities", "a point", routes)
+    slopes = [
+        Route("ours", lambda: sensitivity(chain), options.points),
+        Route("JAX vmap(jacfwd(solve))", jax_sensitivity(few), few, package="jax"),
+    ]
+    compare(f"its derivative by the drop probability, {options.points:,} points", "a point", slopes)
 
 
 if __name__ == "__main__":

@@ -1,20 +1,18 @@
 """Trajectories over ten thousand parameter values, beside the peers that are installed.
 
 Lotka-Volterra control of five flows (an ODE), the delayed logistic equation, and a delay equation of two variables.
-Times are CPU seconds of the process, divided by the processors, so that other work on the machine counts little; peers
-that use one processor are divided in the same way, as if their points were shared out. Beside them stands wall time, of
-such peers with one processor. Each error is the
-largest absolute error of the end state; the reference is our own result at a tolerance of 1e-13, which for the
-delayed logistic is checked by spectral steps. Peers: heyoka (batches of 8 and of 16; the second is the faster one),
-diffrax, SciPy, jitcdde: `pip install heyoka diffrax jitcdde` beside the package; what is missing is left out.
+Each error is the largest absolute error of the end state; the reference is our own result at a tolerance of 1e-13,
+for the delayed logistic that of spectral steps. Peers: heyoka (batches of 8 and of 16; the second is the faster one),
+diffrax, SciPy, jitcdde: `pip install heyoka diffrax jitcdde` next to the package.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import importlib.util
+import functools
 import tempfile
+import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -25,7 +23,7 @@ from numpy.typing import NDArray
 
 from tcpdynamics.solvers import DDE, ODE, Delayed, trajectory
 
-from .clocks import Taken, cores, median, once
+from .compare import Route, compare
 
 Array = NDArray[np.float64]
 FLOWS = 5
@@ -80,25 +78,7 @@ def spectral_steps(growth: Array, end: int, nodes: int = 40) -> Array:
     return np.asarray(past[:, -1])
 
 
-def row(name: str, taken: Taken, points: int, error: float, base: Taken | None = None) -> Taken:
-    """One line of the table; returns what ten thousand points take, CPU time over the processors."""
-    mine = Taken(taken.cpu / cores(), taken.wall).over(points / 1e4)
-    base = base or mine
-    print(
-        f"{name:44s} {mine.cpu:9.3f} s {mine.cpu / base.cpu:8.1f} {mine.wall:9.3f} s {mine.wall / base.wall:8.1f} "
-        f"{error:9.1e}",
-        flush=True,
-    )
-    return mine
-
-
-def header(title: str) -> None:
-    print(f"\n{title}; times of 10^4")
-    print(f"{'':44s} {'CPU':>11s} {'ratio':>8s} {'wall':>11s} {'ratio':>8s} {'error':>9s}")
-
-
 def compare_lotka_volterra(side: int) -> None:
-    header(f"Lotka-Volterra, {FLOWS} flows, t = 100, tolerance 1e-8 ({side * side} pairs)")
     problem, count = lotka_volterra(side), side * side
 
     def solve(tolerance: float) -> Array:
@@ -106,27 +86,28 @@ def compare_lotka_volterra(side: int) -> None:
         return done.N.values[..., 0].reshape(FLOWS, -1)
 
     exact = solve(1e-13)
-    taken, got = median(lambda: solve(1e-8), 7)
-    base = row("ours, Taylor lanes", taken, count, np.abs(got - exact).max())
     pairs = np.stack(np.meshgrid(*(problem.parameters[k] for k in ("epsilon", "gamma")), indexing="ij"))
     pairs = pairs.reshape(2, -1)
-    if importlib.util.find_spec("heyoka"):
-        for lanes in (8, 16):
-            taken, got = median(partial(heyoka_batches, pairs, lanes), 5)
-            row(f"heyoka, batches of {lanes}", taken, count, np.abs(got - exact).max(), base)
-    few = np.linspace(0, count - 1, min(count, 1024)).astype(int)
-    if importlib.util.find_spec("diffrax"):
-        solver = diffrax_solver()
-        taken, got = median(lambda: solver(pairs[:, few]), 3)
-        row("diffrax, Tsit5, blocks of 64", taken, few.size, np.abs(got - exact[:, few]).max(), base)
-    taken, got = median(lambda: jax_blocks(pairs[:, few]), 3)
-    row("JAX, Dormand-Prince 5, blocks of 32", taken, few.size, np.abs(got - exact[:, few]).max(), base)
-    few = few[:: few.size // 32]
-    taken, got = median(lambda: scipy_loop(pairs[:, few]), 1)
-    row("SciPy, LSODA", taken, few.size, np.abs(got - exact[:, few]).max(), base)
+    every, few = np.arange(count), np.linspace(0, count - 1, min(count, 1024)).astype(int)
+    fewer = few[:: few.size // 32]
+
+    def peer(name: str, work: Callable[[Array], Array], points: Any, package: str = "") -> Route:
+        error = partial(_largest, exact[:, points])
+        return Route(name, partial(work, pairs[:, points]), points.size, error, package)
+
+    routes = [Route("ours, Taylor lanes", partial(solve, 1e-8), count, partial(_largest, exact))]
+    routes += [peer(f"heyoka, batches of {n}", partial(heyoka_batches, n), every, "heyoka") for n in (8, 16)]
+    routes.append(peer("diffrax, Tsit5, blocks of 64", diffrax_blocks, few, "diffrax"))
+    routes.append(peer("JAX, Dormand-Prince 5, blocks of 32", jax_blocks, few, "jax"))
+    routes.append(peer("SciPy, LSODA", scipy_loop, fewer))
+    compare(f"Lotka-Volterra, {FLOWS} flows, t = 100, tolerance 1e-8, {count:,} pairs", "a pair", routes)
 
 
-def heyoka_batches(pairs: Array, lanes: int) -> Array:
+def _largest(exact: Array, got: Array) -> float:
+    return float(np.abs(got - exact).max())
+
+
+def heyoka_batches(lanes: int, pairs: Array) -> Array:
     """heyoka's batch integrator: one compilation, `lanes` pairs at a time."""
     import heyoka as hy
 
@@ -158,8 +139,9 @@ def _slope(n: Any, epsilon: Any, gamma: Any) -> Any:
     return epsilon * n * (1 - ((1 - gamma) * n + gamma * n.sum()))
 
 
-def diffrax_solver() -> Callable[[Array], Array]:
-    """diffrax at its best here: small blocks under `lax.map`."""
+@functools.cache
+def _diffrax() -> Callable[[Any], Any]:
+    """diffrax at its best: small blocks under `lax.map`."""
     import diffrax
     import jax
     import jax.numpy as jnp
@@ -175,14 +157,15 @@ def diffrax_solver() -> Callable[[Array], Array]:
             )  # fmt: skip
             return done.ys[0]
 
-        many = jax.jit(lambda blocks: jax.lax.map(jax.vmap(one), blocks))
+        return jax.jit(lambda blocks: jax.lax.map(jax.vmap(one), blocks))
 
-    def solve(pairs: Array) -> Array:
-        with jax.enable_x64(True):
-            blocks = jnp.asarray(pairs.T.reshape(-1, 64, 2))
-            return np.asarray(many(blocks)).reshape(-1, FLOWS).T
 
-    return solve
+def diffrax_blocks(pairs: Array) -> Array:
+    import jax
+
+    with jax.enable_x64(True):
+        blocks = jax.numpy.asarray(pairs.T.reshape(-1, 64, 2))
+        return np.asarray(_diffrax()(blocks)).reshape(-1, FLOWS).T
 
 
 _JAX: dict[str, Any] = {}
@@ -248,7 +231,6 @@ def scipy_loop(pairs: Array) -> Array:
 
 
 def compare_delayed_logistic(points: int) -> None:
-    header(f"delayed logistic, t = 100, r from 0.2 to 2.5 ({points} values)")
     problem = delayed_logistic(points)
     growth = problem.parameters["r"]
     exact = spectral_steps(growth, 100)
@@ -256,59 +238,56 @@ def compare_delayed_logistic(points: int) -> None:
     def solve(tolerance: float) -> Array:
         return trajectory(problem, [100.0], rtol=tolerance, atol=tolerance / 100).w.values[:, 0]
 
-    taken, got = median(lambda: solve(1e-11), 5)
-    base = row("ours, Taylor lanes, rtol 1e-11", taken, points, np.abs(got - exact).max())
-    if importlib.util.find_spec("jitcdde"):
-        few = np.linspace(0, points - 1, 8).astype(int)
-        taken, got = jitcdde_loop(growth[few])
-        row("jitcdde, compiled once, 1e-8", taken, few.size, np.abs(got - exact[few]).max(), base)
+    few = np.linspace(0, points - 1, 8).astype(int)
+    routes = [
+        Route("ours, Taylor lanes, tolerance 1e-11", partial(solve, 1e-11), points, partial(_largest, exact)),
+        Route(
+            "jitcdde, compiled, 1e-8", partial(jitcdde_loop, growth[few]), 8, partial(_largest, exact[few]), "jitcdde"
+        ),
+    ]
+    compare(f"delayed logistic, t = 100, r from 0.2 to 2.5, {points:,} values", "a value", routes)
 
 
-def jitcdde_loop(growth: Array) -> tuple[Taken, Array]:
-    import warnings
-
+@functools.cache
+def _jitcdde() -> Any:
     from jitcdde import jitcdde, t, y
 
     rate = __import__("symengine").Symbol("rate")
     solver = jitcdde([rate * y(0) * (1 - y(0, t - 1))], control_pars=[rate], max_delay=1.0, verbose=False)
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         solver.compile_C(verbose=False)  # its build would read the pyproject.toml of the folder it runs in
-    ends, cpu, wall = [], 0.0, 0.0
+    return solver
+
+
+def jitcdde_loop(growth: Array) -> Array:
+    solver, ends = _jitcdde(), []
     for value in growth:
         solver.purge_past()
         solver.constant_past([0.1], time=0.0)
         solver.set_integration_parameters(rtol=1e-8, atol=1e-10)
         solver.set_parameters([value])
-
-        def solve() -> float:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                solver.step_on_discontinuities()
-                return float(solver.integrate(100.0)[0])
-
-        taken, end = once(solve)
-        ends, cpu, wall = [*ends, end], cpu + taken.cpu, wall + taken.wall
-    return Taken(cpu, wall), np.array(ends)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            solver.step_on_discontinuities()
+            ends.append(float(solver.integrate(100.0)[0]))
+    return np.array(ends)
 
 
 def compare_two_variables(points: int) -> None:
-    header(f"two variables, delays from 0.5 to 3, t = 100 ({points} values)")
     problem = two_variables(points)
 
     def solve(tolerance: float) -> Array:
         done = trajectory(problem, [100.0], rtol=tolerance, atol=tolerance / 100)
         return np.stack([done.a.values[:, 0], done.b.values[:, 0]])
 
-    exact = solve(1e-13)
-    taken, got = median(lambda: solve(1e-8), 5)
-    row("ours, Taylor lanes, rtol 1e-8", taken, points, np.abs(got - exact).max())
+    ours = Route("ours, Taylor lanes", partial(solve, 1e-8), points, partial(_largest, solve(1e-13)))
+    compare(f"two flows with delays, t = 100, tolerance 1e-8, {points:,} delays", "a delay", [ours])
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--side", type=int, default=100, help="of the square of pairs; also its square root")
     side = parser.parse_args().side
-    print(f"{cores()} processors")
     compare_lotka_volterra(side)
     compare_delayed_logistic(side * side)
     compare_two_variables(side * side)

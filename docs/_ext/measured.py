@@ -7,6 +7,7 @@ records that they come from change.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
@@ -304,6 +305,42 @@ def features() -> Tables:
     }
 
 
+def _time(seconds: float) -> str:
+    """Two digits, with a prefix."""
+    unit, scale = next(
+        (u, s) for u, s in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9)) if seconds >= s or s < 1e-8
+    )
+    return f"{float(f'{seconds / scale:.2g}'):g} {unit}"
+
+
+def _interval(values: Sequence[float]) -> str:
+    middle, low, high = (f"{float(f'{value:.2g}'):g}" for value in values)
+    return middle if low == high else f"{middle} ({low} to {high})"
+
+
+def performance() -> Tables:
+    """Times of our routes and of the peers', by the last run of each benchmark."""
+    kept = json.loads((ROOT / "benchmarks" / "measured.json").read_text(encoding="utf-8"))
+    rows = []
+    for title, work in kept["works"].items():
+        for place, row in enumerate(work["rows"]):
+            name = f"{row['route']} ({row['package']})" if "package" in row else row["route"]
+            first = f"{title}, {work['part']}" if place == 0 else ""
+            if "missing" in row:
+                rows.append((first, name, row["missing"], *[NOTHING] * 4))
+                continue
+            ratios = (NOTHING, NOTHING) if place == 0 else (_interval(row["ratio_cpu"]), _interval(row["ratio_clock"]))
+            error = NOTHING if row["error"] is None else f"{row['error']:.0e}"
+            rows.append((first, name, _time(row["cpu"][0]), _time(row["clock"][0]), *ratios, error))
+    head = ("work", "route", "CPU", "clock", "CPU, ratio to ours", "clock, ratio to ours", "largest error")
+    machine = kept["machine"]
+    about = (
+        f"Measured on {machine['date']}: {machine['processors']} processors of {machine['processor']}, Python "
+        f"{machine['python']}, NumPy {machine['numpy']}."
+    )
+    return {"performance": [about, "", *_rows(head, rows)]}
+
+
 def _mark() -> str:
     """Of all that the long tables come from."""
     files = [*(ROOT / "validation").rglob("*.py"), *(ROOT / "validation").rglob("*.json"), Path(__file__)]
@@ -317,7 +354,7 @@ def write(app: Any) -> None:
     (HERE.parent / "static" / "measured.css").write_text(STYLE, encoding="utf-8")
     mark, kept = _mark(), HERE / "made_from"
     makers: list[Callable[[], Tables]] = [features, sub_packet, sends, controls, chains, shares, chosen_losses]
-    made = [parameters()]
+    made = [parameters(), performance()]
     if not kept.exists() or kept.read_text(encoding="utf-8") != mark:
         with ProcessPoolExecutor(2) as pool:
             made += [one.result() for one in [pool.submit(maker) for maker in makers]]

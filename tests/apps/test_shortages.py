@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import benchmarks.__main__ as bench
+from benchmarks import compare
 from tcpdynamics.shortages import of_output, shortage
 
 resource = pytest.importorskip("resource")
@@ -84,3 +86,32 @@ def test_a_benchmark_that_fails_does_not_stop_the_others(
     out, err = capfd.readouterr()
     assert "failed: no_such_benchmark" in str(stop.value)
     assert "no_such_benchmark failed with code 1" in err and "import tcpdynamics " in out
+
+
+def test_a_peer_that_is_missing_or_fails_is_a_row_and_stops_nothing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Times are of one part, ratios of calls in turn, and the rows of other work stay."""
+
+    def fails() -> None:
+        raise ModuleNotFoundError("no_such_peer")
+
+    monkeypatch.setattr(compare, "MEASURED", tmp_path / "measured.json")
+    routes = [
+        compare.Route("ours", lambda: sum(range(20_000)), 10, float),
+        compare.Route("slower", lambda: sum(range(200_000)), 10),
+        compare.Route("absent", fails, package="no_such_peer"),
+        compare.Route("broken", fails, package="numpy"),
+    ]
+    compare.compare("a sum", "a part", routes)
+    compare.compare("another", "a part", routes[:1])
+    works = json.loads((tmp_path / "measured.json").read_text())["works"]
+    ours, slower = (next(row for row in works["a sum"]["rows"] if row["route"] == name) for name in ("ours", "slower"))
+    assert (ours["ratio_cpu"], ours["error"], ours["calls"]) == ([1.0, 1.0, 1.0], 199_990_000.0, compare.ROUNDS)
+    for row in (ours, slower):
+        assert row["cpu"][1] <= row["cpu"][0] <= row["cpu"][2] and row["clock"][1] > 0
+    missing = {row["route"]: row["missing"] for row in works["a sum"]["rows"] if "missing" in row}
+    assert missing["absent"] == "not installed: pip install no_such_peer" and missing["broken"].endswith(
+        "fails: ModuleNotFoundError"
+    )
+    assert "another" in works and "pip install no_such_peer" in capsys.readouterr().out
