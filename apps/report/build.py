@@ -56,7 +56,7 @@ SECTIONS: dict[str, Callable[[Tell], Section]] = {
     "retransmissions": retransmissions.section, "sender_chain": sender_chain.section, "linux": linux.section,
     "linux_sub_packet": linux_sub_packet.section,
 }  # fmt: skip
-_VERSIONS = ("numpy", "scipy", "sympy", "numba", "xarray", "jax", "plotly")
+_VERSIONS = ("numpy", "scipy", "sympy", "numba", "xarray", "plotly")
 
 
 def build(quick: bool = False, show: Callable[[float, str], None] = lambda *_: None) -> str:
