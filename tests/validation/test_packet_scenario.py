@@ -467,12 +467,24 @@ def test_dctcp_without_marks_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("bottleneck", "flow", "says"), [({"buffer_bytes": 100}, {"packet_size": 500}, "has no room for a packet of 500 B")]
+    ("bottleneck", "says"),
+    [
+        ({"buffer_bytes": 100}, "has no room for a packet of 500 B"),
+        ({"rate": "100Mbit/s", "buffer": 99, "queue": "red"}, "lasts 0.2 ms .* set queue_parameters = .* = 63,"),
+        ({"rate": "8.1Mbit/s", "buffer": 99, "queue": "red"}, "lasts 2.5 ms .* set queue_parameters = .* = 6,"),
+    ],
 )
-def test_what_cannot_do_anything_is_warned_of(bottleneck, flow, says):
-    scenario = parse_scenario({"bottleneck": {"rate": "1Mbit/s", **bottleneck}, "flows": [{"rtt": 0.1, **flow}]})
+def test_what_does_not_suit_a_link_is_warned_of(bottleneck, says):
+    flows = [{"rtt": 0.1, "packet_size": 500}]
+    scenario = parse_scenario({"bottleneck": {"rate": "1Mbit/s", **bottleneck}, "flows": flows})
     with pytest.warns(UserWarning, match=says):
         unusual.warn_of_unusual_values(scenario)
+
+
+@pytest.mark.parametrize("bottleneck", [{"rate": "8Mbit/s"}, {"queue_parameters": {"min_threshold": 5}}])
+def test_thresholds_of_red_that_suit_or_are_chosen_pass(bottleneck):
+    link = {"rate": "100Mbit/s", "buffer": 99, "queue": "red", **bottleneck}
+    unusual.warn_of_unusual_values(parse_scenario({"bottleneck": link, "flows": [{"rtt": 0.1, "packet_size": 500}]}))
 
 
 @pytest.mark.parametrize(

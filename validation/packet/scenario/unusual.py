@@ -1,16 +1,21 @@
-"""A warning of values that were probably meant in another unit."""
+"""A warning of values that were probably meant in another unit, or do not suit the link."""
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterator
 
 from tcpdynamics.errors import UnusualValueWarning, bare
 
+from ..kernel.queues import red
 from .scenario import Scenario
 
 #: Longest delay and random delay [s], lowest rate [bit/s] and largest buffer [packets] that pass without a word.
 DELAY, WAIT, RATE, BUFFER = 10.0, 1.0, 1e3, 1_000_000
+#: RED's lower threshold lasts at least half of 5 ms (Floyd, Gummadi and Shenker, Adaptive RED, 2001) [s].
+RED_LASTS = 0.0025
+RED_DEFAULT = next(one.default for one in red.PARAMETERS if one.name == "min_threshold")
 
 
 def warn_of_unusual_values(scenario: Scenario) -> None:
@@ -42,6 +47,8 @@ def _unusual_values(scenario: Scenario) -> Iterator[str]:
     for way in scenario.ways:
         if way.buffer_bytes is not None and way.buffer_bytes < smallest:
             yield f"buffer_bytes = {way.buffer_bytes} of link {bare(way.name)} has no room for a packet of {smallest} B"
+        if way.queue == "red" and way.rate is not None and not {"min_threshold", "ns2"} & set(way.queue_parameters):
+            yield from _short_thresholds(bare(way.name), way.rate, max(group.packet_size for group in scenario.flows))
     if scenario.bottleneck is not None:
         yield from _slow("bottleneck.rate", scenario.bottleneck.rate)
         yield from _large("bottleneck.buffer", scenario.bottleneck.buffer)
@@ -52,6 +59,18 @@ def _unusual_values(scenario: Scenario) -> Iterator[str]:
         if link.rate is not None:
             yield from _slow(f"links.rate{at}", link.rate)
         yield from _large(f"links.buffer{at}", link.buffer)
+
+
+def _short_thresholds(link: str, rate: float, size: int) -> Iterator[str]:
+    """Default thresholds in packets, which a fast link sends in less time than a queue needs to be of use."""
+    sending = 8 * size / rate
+    low = math.ceil(RED_LASTS / sending)
+    if low > RED_DEFAULT:
+        yield (
+            f"RED's default min_threshold of {RED_DEFAULT:g} packets lasts {1e3 * RED_DEFAULT * sending:.2g} ms on "
+            f"link {link}, too short for a fast link; set queue_parameters = {{ min_threshold = {low}, max_threshold = "
+            f"{3 * low}, gentle = 1 }}"
+        )
 
 
 def _long(key: str, seconds: float, most: float = DELAY) -> Iterator[str]:
