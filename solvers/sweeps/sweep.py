@@ -268,8 +268,9 @@ def _result(future: Future[Outcome]) -> Outcome:
     except DynamicsError:
         raise
     except Exception as error:  # what `work` raises is in the outcome: this is the executor's
+        what = ": ".join(filter(None, (type(error).__name__, str(error))))
         raise DynamicsError(
-            f"a worker failed: {type(error).__name__}: {error}; finished blocks are kept in the store, if there is "
+            f"a worker failed: {what}; finished blocks are kept in the store, if there is "
             "one (work must be a function of a module to reach another process)"
         ) from error
 

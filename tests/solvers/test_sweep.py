@@ -11,10 +11,12 @@ import subprocess
 import sys
 import time
 import tracemalloc
+from collections.abc import Callable
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 import numpy as np
@@ -230,6 +232,33 @@ def test_the_same_bytes_on_every_executor(tmp_path: Path, module: Any) -> None:
         check("dask", client.get_executor())
     for label in ("threads", "processes", "dask"):
         assert content(tmp_path / label) == content(tmp_path / "serial"), label
+
+
+@pytest.mark.slow
+def test_a_lost_worker_costs_nothing_and_a_lost_cluster_the_blocks_in_hand(tmp_path: Path, module: Any) -> None:
+    """A worker that is killed while it computes; then a scheduler that goes away, and the same call without it."""
+    from distributed import Client, LocalCluster
+
+    def stored(name: str, executor: Executor | None) -> None:
+        (tmp_path / name).mkdir(exist_ok=True)
+        work = partial(module.work, wait=0.2)
+        sweep(work, module.GRID, block=24, executor=executor, store=tmp_path / name / "x.zarr")
+
+    def later(call: Callable[[], object]) -> None:
+        Timer(0.5, call).start()
+
+    stored("unbroken", None)
+    options = {"n_workers": 2, "threads_per_worker": 1, "host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
+    with LocalCluster(**options) as cluster, Client(cluster) as client:
+        victim = next(iter(client.run(os.getpid).values()))
+        later(partial(os.kill, victim, signal.SIGKILL))
+        stored("worker", client.get_executor())
+        assert victim not in client.run(os.getpid).values()
+        later(cluster.close)
+        with pytest.raises(DynamicsError, match="CancelledError; finished blocks are kept"):
+            stored("scheduler", client.get_executor())
+    stored("scheduler", None)
+    assert content(tmp_path / "worker") == content(tmp_path / "scheduler") == content(tmp_path / "unbroken")
 
 
 class NewestFirst(Executor):
