@@ -16,6 +16,7 @@ from playwright.sync_api import Page
 from tcpdynamics.apps.explorer.article import MAX_WORDS, articles, read
 from tcpdynamics.apps.explorer.pages import pages
 from tcpdynamics.apps.explorer.recorded import interval, over_readings, published
+from tcpdynamics.apps.explorer.server import words_of
 from tcpdynamics.apps.explorer.t_refwa_gains import DELAYED, READINGS
 from tcpdynamics.errors import InputError
 from tcpdynamics.solvers import eigenvalues
@@ -244,11 +245,20 @@ def test_back_returns_to_the_step_before(tab: Page, server: str, slug: str) -> N
     tab.wait_for_function(shown, arg=4)
     assert tab.url.endswith("#step=4")
     tab.evaluate("() => { location.hash = '#step=99'; }")
-    tab.get_by_text(f"This article has no step 99; it has steps 1 to {last}.").wait_for()
+    tab.get_by_text(f"this article has no step 99; it has steps 1 to {last}").wait_for()
     tab.evaluate("() => { location.hash = '#step=-1'; }")
-    tab.get_by_text(f"This article has no step -1; it has steps 1 to {last}.").wait_for()
+    tab.get_by_text(f"this article has no step -1; it has steps 1 to {last}").wait_for()
     tab.evaluate("() => { location.hash = '#bogus'; }")
-    tab.get_by_text("This article has no bogus; a step's address ends in #step=2.").wait_for()
+    tab.get_by_text("this page has no 'bogus'").wait_for()
+    for words in ("step=2&step=5", "step=2&figure=chart", "embed=1"):  # said alike after # and after ?
+        for mark in "#?":
+            tab.goto("about:blank")
+            tab.goto(f"{server}/{slug}{mark}{words}")
+            said = ". ".join(pages()[slug].read(words_of(words))[1]) if "step=2&step" not in words else "has step twice"
+            tab.get_by_text(said).wait_for()
+    tab.goto("about:blank")
+    tab.goto(f"{server}/{slug}#step=4")
+    tab.wait_for_function(shown, arg=4)
     tab.evaluate("() => { location.hash = ''; }")  # as by "back" to the address without a step
     tab.wait_for_function(shown, arg=1)
     door = tab.locator(".step").nth(last - 1).locator("a.door")
@@ -294,7 +304,7 @@ def test_an_address_has_what_a_step_was_moved_to(tab: Page, other: Page, server:
     )
     other.goto(f"{server}/paper-sub-packet#step=3&loss=7")
     other.reload()
-    assert "`loss` must lie in" in other.locator(".complaint").first.inner_text()
+    assert "(`loss`) must be a number from" in other.locator(".complaint").first.inner_text()
 
 
 @pytest.mark.parametrize("slug", WHOLE)
