@@ -154,6 +154,21 @@ def test_an_address_without_a_step_has_its_first_control_in_sight(tab: Page, ser
     assert box and box["y"] >= 0 and box["y"] + box["height"] <= height
 
 
+#: The smallest letters of a picture in lines and words, as large as they are seen [px].
+LETTERS = """() => Math.min(99, ...[...document.querySelectorAll(".article-figure .picture svg text")]
+  .map((one) => parseFloat(getComputedStyle(one).fontSize) * one.getScreenCTM().a).filter((size) => size > 0))"""
+
+
+@pytest.mark.parametrize(
+    "slug", [pytest.param(slug, marks=[] if "lotka" in slug else pytest.mark.slow) for slug in WHOLE]
+)
+def test_letters_of_pictures_are_legible_on_a_telephone(tab: Page, server: str, slug: str) -> None:
+    tab.set_viewport_size({"width": 390, "height": 844})
+    for k in range(1, 1 + len(WHOLE[slug].steps)):
+        at_step(tab, f"{server}/{slug}", k)
+        assert tab.evaluate(LETTERS) > 8.9, k
+
+
 @pytest.mark.parametrize("width", [320, 390, 640, 768, 900, 1000, 1280])
 def test_each_page_of_the_menu_is_in_the_window(tab: Page, server: str, width: int) -> None:
     tab.set_viewport_size({"width": width, "height": 900})
