@@ -285,6 +285,19 @@ def test_a_bad_link_shows_its_sentence_and_runs_the_default(tab: Page, server: s
     assert tab.locator(".state").inner_text() == "single_flow, seed 1"
 
 
+def test_a_bad_time_stays_in_its_field_until_it_is_mended(tab: Page, server: str) -> None:
+    opened(tab, f"{server}/packets?scenario=one_loss&duration=20s")
+    field, said = tab.locator("#time-from"), tab.locator("#time-wrong")
+    for typed in ("abc", "30", "-1"):
+        field.fill(typed)
+        field.press("Tab")
+        assert "Type two times from 0 to 20 s" in said.inner_text()
+        assert (field.input_value(), field.get_attribute("aria-invalid")) == (typed, "true")
+    field.fill("5")
+    field.press("Tab")
+    assert (said.inner_text(), field.input_value(), field.get_attribute("aria-invalid")) == ("", "5", "false")
+
+
 def test_guess_first_hides_what_came_out(tab: Page, server: str) -> None:
     opened(tab, f"{server}/packets?scenario=one_loss&duration=20s")
     assert tab.locator(".words").first.is_visible() and tab.locator(".picture").first.is_visible()
