@@ -80,13 +80,13 @@ class Control:
         InputError
             No number, outside [low, high], or no whole number where it must be one.
         """
-        whole = self.step == 1
+        integer = self.step == 1
         try:
             value = only_number(self.name, text, self.unit)
         except InputError:
             value = math.nan
-        if not self.low <= value <= self.high or (whole and value != math.floor(value)):
-            number = f"{'whole ' if whole else ''}number {self.range()}"
+        if not self.low <= value <= self.high or (integer and value != math.floor(value)):
+            number = f"{'whole ' if integer else ''}number {self.range()}"
             raise DomainError(f"{_named(self)} must be a {number}, got {text[:40]!r}")
         return value
 
