@@ -33,8 +33,10 @@ UNASKED, LONGEST = 15.0, 600.0
 KEPT, KEPT_BYTES, KEPT_FOR = 1000, 320_000_000, 600.0
 #: Bytes of what comes out of one job, and of what it holds in memory, libraries included.
 MAX_RESULT, MAX_MEMORY = 60_000_000, 4_000_000_000
+#: Elementary operations of the library's estimates that a second does, about.
+WORK_PER_SECOND = 1e9
 #: What the library may estimate of a job before it starts: elementary operations (some five minutes), bytes.
-BOUNDS = {"TCPDYNAMICS_MAX_WORK": 3e11, "TCPDYNAMICS_MAX_MEMORY": 2e9}
+BOUNDS = {"TCPDYNAMICS_MAX_WORK": 300 * WORK_PER_SECOND, "TCPDYNAMICS_MAX_MEMORY": 2e9}
 #: Longest line of a job's process.
 _LINE = 10_000
 #: States in which a job stays.

@@ -12,7 +12,7 @@ import numpy as np
 
 from tcpdynamics.errors import DomainError
 
-from .jobs import Parts, Progress
+from .jobs import WORK_PER_SECOND, Parts, Progress
 from .numbers_my_link import WINDOW, full_rtt
 from .sub_packet_runs import LONGEST, PACKETS, REPLICATIONS, SHORTEST, interval, read_for
 
@@ -57,6 +57,13 @@ def scenario(values: Mapping[str, Any]) -> Scenario:
     sender = SIMULATED[SENDERS[values["sender"]]] | {"window_limit": max(64, min(pipe + 1, WINDOWS // link.flows))}
     epoch = full_rtt(*(values[k] for k in ("rate", "base_rtt", "buffer", "packet_size")))
     return replace(link.simulated(sender), slice=WINDOW, epoch=epoch, record=Record())
+
+
+def cost(values: Mapping[str, Any], typed: str) -> dict[str, float]:
+    """Packets that the runs carry at most, and the seconds of a run by the library's estimate of its work."""
+    one = scenario(read(values))
+    packets, work = one.duration * one.packet_rate, one.work
+    return {"packets": REPLICATIONS * packets, "seconds": REPLICATIONS * work / WORK_PER_SECOND}
 
 
 def run(words: dict[str, Any], progress: Progress) -> Parts:

@@ -24,8 +24,8 @@ from .jobs import JobKind
 
 #: Control -> number, or the word of a choice.
 Values = Mapping[str, Any]
-#: Words of an address that the script alone reads, and what each may be: hidden answers, a frame of another page.
-OTHERS = {"guess": ["first"], "embed": ["1"]}
+#: What is said of a page that no other page can have in a frame.
+NOT_EMBEDDED = "this page cannot be embedded; Home, Stacks of today and each page with sliders can"
 #: Controls that stand above "More".
 MAIN = 4
 
@@ -33,6 +33,11 @@ MAIN = 4
 def word(value: Any) -> str:
     """A value of a control as an address has it."""
     return value if isinstance(value, str) else f"{value:g}"
+
+
+def _named(c: Control | Choice | Text) -> str:
+    """A control in a message on an address: its label, and the word of the address."""
+    return f"{c.meaning} (`{c.name}`)"
 
 
 @dataclass(frozen=True)
@@ -75,20 +80,20 @@ class Control:
         InputError
             No number, outside [low, high], or no whole number where it must be one.
         """
-        name, got = f"`{self.name}`", f"got {text[:40]!r}"
+        integer = self.step == 1
         try:
-            value = only_number(name, text, self.unit)
+            value = only_number(self.name, text, self.unit)
         except InputError:
-            raise DomainError(f"{name} must be a number in {self.range()}, {got}") from None
-        if not self.low <= value <= self.high:
-            raise DomainError(f"{name} must lie in {self.range()} on this page ({self.meaning}), {got}")
-        if self.step == 1 and value != math.floor(value):
-            raise DomainError(f"{name} must be a whole number in {self.range()}, {got}")
+            value = math.nan
+        if not self.low <= value <= self.high or (integer and value != math.floor(value)):
+            number = f"{'whole ' if integer else ''}number {self.range()}"
+            raise DomainError(f"{_named(self)} must be a {number}, got {text[:40]!r}")
         return value
 
     def range(self) -> str:
         """Its ends and their unit, as messages have them."""
-        return f"[{self.low:g}, {self.high:g}]{f' {self.unit}' if self.unit not in ('', '1') else ''}"
+        unit = f"{self.unit}s" if self.unit in ("byte", "interval", "packet") else self.unit
+        return f"from {word(self.low)} to {word(self.high)} {unit if unit != '1' else ''}".rstrip()
 
     def values(self) -> tuple[float, ...]:
         """All whole numbers of the slider."""
@@ -166,7 +171,7 @@ class Choice:
             None of the choices.
         """
         if text not in self.choices:
-            raise DomainError(f"`{self.name}` must be one of {', '.join(self.choices)}, got {text[:40]!r}")
+            raise DomainError(f"{_named(self)} must be one of {', '.join(self.choices)}, got {text[:40]!r}")
         return text
 
     def values(self) -> tuple[str, ...]:
@@ -212,7 +217,7 @@ class Text:
             Too many characters.
         """
         if len(text) > self.longest:
-            raise DomainError(f"`{self.name}` must have at most {self.longest} characters")
+            raise DomainError(f"{_named(self)} must have at most {self.longest} characters")
         return text
 
     def values(self) -> tuple[str, ...]:
@@ -414,15 +419,22 @@ class Page:
                 except InputError as error:
                     default = getattr(c, "shown", word(c.start))
                     complaints.append(f"{error}; {default} is shown" if shows else str(error))
-        beyond = OTHERS | ({"figure": [f.name for f in self.figures]} if self.figures else {})
+        beyond = self.others_read()
         for name, may in beyond.items():
-            if name in words and words[name] not in may:
+            if may and name in words and words[name] not in may:
                 one_of = "one of " if len(may) > 1 else ""
                 complaints.append(f"`{name}` must be {one_of}{', '.join(may)}, got {words[name][:40]!r}")
-        unknown = sorted(set(words) - set(values) - set(beyond) - ({"step"} if self.article else set()))
+        unknown = sorted(set(words) - set(values) - set(beyond))
         if unknown:
-            complaints.append(f"this page has no {unknown[0][:40]!r}")
+            complaints.append(NOT_EMBEDDED if unknown[0] == "embed" else f"this page has no {unknown[0][:40]!r}")
         return values, complaints
+
+    def others_read(self) -> dict[str, list[str]]:
+        """Words of an address that the script alone reads, and what each may be: a step, a frame, hidden answers."""
+        if self.article:
+            return {"step": []}
+        named = {"guess": ["first"], "figure": [f.name for f in self.figures]}
+        return {"embed": ["1"]} | (named if self.figures else {})
 
     def shapes(self, printed: Printed) -> Iterator[dict[str, Any]]:
         """All values of the controls that shape a function."""

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 import pytest
 
 from tcpdynamics.apps.explorer.bundle import bundle
-from tcpdynamics.apps.explorer.page import OTHERS, Choice, Text
+from tcpdynamics.apps.explorer.page import NOT_EMBEDDED, Choice, Text
 from tcpdynamics.apps.explorer.pages import pages
 from tcpdynamics.apps.explorer.server import words_of
 from tcpdynamics.errors import InputError
@@ -46,8 +46,11 @@ def drawn(random: random.Random) -> tuple[str, str]:
             text = repr(float(round(x)) if c.step == 1 and random.random() < 0.8 else x)
         pairs.append((c.name, text))
     if random.random() < 0.1:
-        others = [(name, text) for name in (*OTHERS, "figure", "step") for text in ("1", "first", "yes", "chart", "9")]
+        words = ("1", "first", "yes", "chart", "9")
+        others = [(name, text) for name in ("guess", "embed", "figure", "step") for text in words]
         pairs.append(random.choice([*others, ("zzz", "1"), ("__proto__", "2")]))
+    if random.random() < 0.02:
+        pairs += [("step", "2"), ("step", "5")]
     if pairs and random.random() < 0.05:
         pairs.append(pairs[0])
     if random.random() < 0.01:
@@ -65,6 +68,11 @@ def read(slug: str, search: str) -> tuple[dict[str, Any], list[str]]:
         return PAGES[slug].start(), [str(error)]
 
 
+#: Addresses of an article, and the sentence on each.
+OF_ARTICLE = {
+    "step=2": "", "step=2&step=5": "the address has step twice and was not read", "step=2&embed=1": NOT_EMBEDDED,
+    "step=2&figure=duplicates": "this page has no 'figure'", "step=2&guess=first": "this page has no 'guess'",
+}  # fmt: skip
 SCRIPT = """
 const { specs, cases } = JSON.parse(require("fs").readFileSync(0, "utf8"));
 const answers = cases.map(([slug, search]) => module_core_address.readAddress(specs[slug], search));
@@ -77,7 +85,7 @@ def test_ten_thousand_addresses_are_read_alike(tmp_path: Path) -> None:
     if node is None:
         pytest.skip("no node")
     chance = random.Random(20261128)
-    cases = [drawn(chance) for _ in range(COUNT)]
+    cases = [*(("paper-leap", search) for search in OF_ARTICLE), *(drawn(chance) for _ in range(COUNT))]
     known = ("controls", "figures", "article")
     specs = {slug: {k: v for k, v in page.spec().items() if k in known} for slug, page in PAGES.items()}
     script = tmp_path / "read.js"
@@ -92,3 +100,4 @@ def test_ten_thousand_addresses_are_read_alike(tmp_path: Path) -> None:
         assert complaints == said, search[:200]
         refused += bool(said)
     assert COUNT / 10 < refused < COUNT
+    assert [". ".join(read("paper-leap", search)[1]) for search in OF_ARTICLE] == list(OF_ARTICLE.values())

@@ -16,6 +16,7 @@ from playwright.sync_api import Page
 from tcpdynamics.apps.explorer.article import MAX_WORDS, articles, read
 from tcpdynamics.apps.explorer.pages import pages
 from tcpdynamics.apps.explorer.recorded import interval, over_readings, published
+from tcpdynamics.apps.explorer.server import words_of
 from tcpdynamics.apps.explorer.t_refwa_gains import DELAYED, READINGS
 from tcpdynamics.errors import InputError
 from tcpdynamics.solvers import eigenvalues
@@ -153,6 +154,21 @@ def test_an_address_without_a_step_has_its_first_control_in_sight(tab: Page, ser
     assert box and box["y"] >= 0 and box["y"] + box["height"] <= height
 
 
+#: The smallest letters of a picture in lines and words, as large as they are seen [px].
+LETTERS = """() => Math.min(99, ...[...document.querySelectorAll(".article-figure .picture svg text")]
+  .map((one) => parseFloat(getComputedStyle(one).fontSize) * one.getScreenCTM().a).filter((size) => size > 0))"""
+
+
+@pytest.mark.parametrize(
+    "slug", [pytest.param(slug, marks=[] if "lotka" in slug else pytest.mark.slow) for slug in WHOLE]
+)
+def test_letters_of_pictures_are_legible_on_a_telephone(tab: Page, server: str, slug: str) -> None:
+    tab.set_viewport_size({"width": 390, "height": 844})
+    for k in range(1, 1 + len(WHOLE[slug].steps)):
+        at_step(tab, f"{server}/{slug}", k)
+        assert tab.evaluate(LETTERS) > 8.9, k
+
+
 @pytest.mark.parametrize("width", [320, 390, 640, 768, 900, 1000, 1280])
 def test_each_page_of_the_menu_is_in_the_window(tab: Page, server: str, width: int) -> None:
     tab.set_viewport_size({"width": width, "height": 900})
@@ -244,11 +260,20 @@ def test_back_returns_to_the_step_before(tab: Page, server: str, slug: str) -> N
     tab.wait_for_function(shown, arg=4)
     assert tab.url.endswith("#step=4")
     tab.evaluate("() => { location.hash = '#step=99'; }")
-    tab.get_by_text(f"This article has no step 99; it has steps 1 to {last}.").wait_for()
+    tab.get_by_text(f"this article has no step 99; it has steps 1 to {last}").wait_for()
     tab.evaluate("() => { location.hash = '#step=-1'; }")
-    tab.get_by_text(f"This article has no step -1; it has steps 1 to {last}.").wait_for()
+    tab.get_by_text(f"this article has no step -1; it has steps 1 to {last}").wait_for()
     tab.evaluate("() => { location.hash = '#bogus'; }")
-    tab.get_by_text("This article has no bogus; a step's address ends in #step=2.").wait_for()
+    tab.get_by_text("this page has no 'bogus'").wait_for()
+    for words in ("step=2&step=5", "step=2&figure=chart", "embed=1"):  # said alike after # and after ?
+        for mark in "#?":
+            tab.goto("about:blank")
+            tab.goto(f"{server}/{slug}{mark}{words}")
+            said = ". ".join(pages()[slug].read(words_of(words))[1]) if "step=2&step" not in words else "has step twice"
+            tab.get_by_text(said).wait_for()
+    tab.goto("about:blank")
+    tab.goto(f"{server}/{slug}#step=4")
+    tab.wait_for_function(shown, arg=4)
     tab.evaluate("() => { location.hash = ''; }")  # as by "back" to the address without a step
     tab.wait_for_function(shown, arg=1)
     door = tab.locator(".step").nth(last - 1).locator("a.door")
@@ -294,7 +319,7 @@ def test_an_address_has_what_a_step_was_moved_to(tab: Page, other: Page, server:
     )
     other.goto(f"{server}/paper-sub-packet#step=3&loss=7")
     other.reload()
-    assert "`loss` must lie in" in other.locator(".complaint").first.inner_text()
+    assert "(`loss`) must be a number from" in other.locator(".complaint").first.inner_text()
 
 
 @pytest.mark.parametrize("slug", WHOLE)

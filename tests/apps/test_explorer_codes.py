@@ -357,7 +357,7 @@ def test_texts_are_numbers_alike_in_served_and_exported_pages(tab: Page, files: 
 def test_an_exported_link_reads_units(tab: Page, files: Path) -> None:
     opened(tab, (files / "fairness.html").as_uri() + "#x1=3Mbit/s&x2=1/2&x3=2kg")
     assert [tab.locator(f"#control-x{i} + input").input_value() for i in (1, 2, 3)] == ["3", "0.5", "2"]
-    assert "`x3` must be" in tab.locator(".complaint").inner_text()
+    assert "(`x3`) must be" in tab.locator(".complaint").inner_text()
 
 
 def test_a_long_table_says_that_it_ends(tab: Page, files: Path) -> None:

@@ -9,13 +9,13 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
-from explorer_tabs import PATIENCE, get, opened
+from explorer_tabs import PATIENCE, get, often, opened
 from playwright.sync_api import Page
 
 from tcpdynamics.apps.explorer import cards
 from tcpdynamics.apps.explorer.bundle import ASSETS, bundle, needs
 from tcpdynamics.apps.explorer.export import export
-from tcpdynamics.apps.explorer.page import MAIN, Choice, Control
+from tcpdynamics.apps.explorer.page import MAIN, NOT_EMBEDDED, Choice, Control
 from tcpdynamics.apps.explorer.pages import pages
 from tcpdynamics.apps.explorer.shell import CARDS, FIRST
 from tcpdynamics.errors import DomainError
@@ -153,6 +153,22 @@ def test_forms_of_other_pages_stay_whole_on_a_telephone(tab: Page, server: str, 
     tab.locator("main form.controls").wait_for()
     fields = tab.locator("main form.controls .control").all()
     assert fields and all(field.is_visible() for field in fields)
+
+
+@pytest.mark.parametrize(
+    "slug", ["", "stacks", "packets", *often(slug for slug in pages() if slug not in ("stacks", "packets"))]
+)
+def test_a_page_is_embedded_or_says_that_it_cannot(tab: Page, server: str, slug: str) -> None:
+    """As an address with embed, in a frame of another page, has it."""
+    tab.goto(f"{server}/{slug}?embed=1")
+    tab.wait_for_function("() => document.querySelector('main').children.length > 1")
+    said = " ".join(tab.locator(".complaint").all_inner_texts()).strip()
+    framed = not tab.locator("header").is_visible()
+    assert framed == (slug not in ("packets", "claims") and not slug.startswith("paper-"))
+    assert said == ("" if framed else NOT_EMBEDDED)
+    if slug == "stacks":
+        tab.locator(".shares tbody button").nth(3).click()
+        tab.wait_for_url("**embed=1")
 
 
 def test_each_verdict_on_stacks_has_its_meaning_and_alike_flows_are_explained(tab: Page, files: Path) -> None:

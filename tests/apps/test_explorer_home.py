@@ -101,16 +101,22 @@ def test_the_sentence_says_what_was_recorded_and_for_whom(tab: Page, server: str
     kept = link_records.recorded()
     linux = {p["users"]: p["nothing"] for p in kept["points"] if p["sender"] == SENDER and LINK.items() <= p.items()}
     assert set(linux) == {20, 40, 100, 200}
-    for users, near in ((100, 100), (200, 200), (240, 200), (150, 0)):
+    with_users = f"Linux was measured with {', '.join(map(str, sorted(linux)[:-1]))} and {max(linux)} users."
+    for users, near in ((100, 100), (200, 200), (240, 200), (30, 20), (150, 100)):
         at(tab, users)
         said = tab.locator(".living .reading").inner_text()
-        assert said.startswith(f"Of {users} users, ")
-        assert f"{100 * kept['packets'][str(users)]['nothing']['mean']:.0f} % (" in said
-        if not near:
-            assert "no record is near for Linux" in said
-            continue
-        assert f"{100 * linux[near][0]:.0f} % ({100 * linux[near][1]:.0f} to {100 * linux[near][2]:.0f} %)" in said
-        assert (f"recorded with {near} users" in said) == (near != users)
+        mean, low, high = (f"{100 * max(0, x):.0f}" for x in linux[near])
+        first, *others = said.split(". ")
+        assert first.startswith(f"Of {users} users, ") and first.count(" by packets") == 1
+        if users >= 100:
+            assert f"{100 * kept['packets'][str(users)]['nothing']['mean']:.0f} % (" in first
+        assert ("by Linux" in first) == (near == users) == (not others)
+        interval = f"{mean} % ({low} to {high} %)" if high != low else f"{mean} %"
+        ends = f"{interval} by Linux." if near == users else f"With {near}, the nearest, {interval} got nothing."
+        assert said.endswith(ends)
+        assert near == users or with_users in said
+    marks = tab.locator("#recorded-users option").evaluate_all("(all) => all.map((one) => Number(one.value))")
+    assert set(marks) == set(linux) and "Marks below the slider" in tab.locator(".living .note").inner_text()
 
 
 def test_the_figure_plays_pauses_and_steps(tab: Page, server: str) -> None:
@@ -134,7 +140,7 @@ def test_the_figure_plays_pauses_and_steps(tab: Page, server: str) -> None:
 def test_the_first_screen_has_all(tab: Page, server: str) -> None:
     tab.set_viewport_size({"width": 1280, "height": 720})
     home(tab, server)
-    for users in (20, 100, 260):
+    for users in (20, 30, 100, 260):
         at(tab, users)
         for part in ("h1", ".ways", "canvas.village", "#control-users", ".living .reading"):
             box = tab.locator(part).bounding_box()
@@ -176,7 +182,7 @@ COVERED = """() => [...document.querySelectorAll("header nav a")].filter((link) 
 }).map((link) => link.textContent)"""
 
 
-@pytest.mark.parametrize(("width", "height", "highest"), [(1280, 720, 60), (390, 844, 125), (320, 720, 155)])
+@pytest.mark.parametrize(("width", "height", "highest"), [(1280, 720, 60), (390, 844, 60), (320, 720, 60)])
 def test_each_page_reaches_every_other_by_the_menu(
     tab: Page, server: str, files: Path, width: int, height: int, highest: int
 ) -> None:

@@ -229,6 +229,9 @@ def test_bars_and_distances_have_one_scale(tab: Page, files: Path, size: tuple[i
     np.testing.assert_allclose([bar[:2] for bar in bars], [[zero, whole]] * 6, atol=0.6)
     lengths = picture.locator("svg .distance").evaluate_all(read)
     expected = [row_of(numbers(tab, 0), name)[-3] for name in RUNGS[1:]]
+    assert "Distance from the rung above" in picture.locator(".legend").inner_text()
+    notes = " ".join(tab.locator(".seen > .note").all_inner_texts())
+    assert all(f"Rung {k + 1} is " in notes for k in range(len(RUNGS)))
     np.testing.assert_allclose([(one[1] - zero) / (whole - zero) for one in lengths], expected, atol=0.004)
 
 

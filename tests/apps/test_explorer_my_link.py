@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import math
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 import numpy as np
 import pytest
-from explorer_tabs import legible, numbers, opened
+from explorer_tabs import legible, move, numbers, opened
 from playwright.sync_api import Page
 
 from tcpdynamics.apps.explorer import link_records, my_link_runs
@@ -83,6 +85,7 @@ def test_how_far_the_chain_is_from_linux_stands_where_nothing_else_does(tab: Pag
     off = round(100 * (out[key] - packets[key]["mean"]))
     assert f"Largest difference from packets: {names[key]}, {abs(off)} points {'more' if off > 0 else 'less'}" in own
     assert "recorded links" not in own
+    assert own.endswith("; use the numbers of packets instead.")
     said = tab.locator(".reading").first.inner_text()
     assert "1,500 bytes" in said and f"the paper's {pages()['my-link'].start()['packet_size']:g}" in said
     assert "by the chain" in tab.locator("[data-figure=users] h2, [data-figure=users] h3").first.inner_text()
@@ -152,6 +155,55 @@ def test_no_receiver_limits_a_sender_on_a_fast_link() -> None:
         (flows,) = my_link_runs.scenario(values).flows
         pipe = 1e3 * values["rate"] * values["base_rtt"] / (8 * values["packet_size"]) + values["buffer"]
         assert flows.window_limit >= pipe or flows.window_limit * values["users"] >= 10 * pipe
+
+
+def test_the_first_screen_of_a_telephone_says_what_happens(tab: Page, server: str) -> None:
+    tab.set_viewport_size({"width": 390, "height": 844})
+    for words, method in (
+        ("", "simulated packets"),
+        ("sender=linux-cubic", "recorded Linux"),
+        ("users=150&rate=2", "the chain"),
+    ):
+        opened(tab, f"{server}/my-link?{words}")
+        reading = tab.locator(".reading").first
+        said, box = reading.inner_text(), reading.bounding_box()
+        assert box is not None and box["y"] + box["height"] <= 844
+        assert said.startswith(f"By {method}, ") and all(word in said for word in ("dropped", "silent", "Fairness"))
+        assert ("A packet waits" in said) == (method != "recorded Linux")  # Linux's record has no mean wait
+
+
+def test_what_a_run_takes_is_said_before_it_starts(tab: Page, server: str) -> None:
+    few, many = ({"rate": rate, "base_rtt": 200.0} for rate in (0.1, 20.0))
+    for words in (few, many):
+        values = pages()["my-link"].start() | words
+        came = my_link_runs.cost(values, "")
+        carried = 8 * my_link_runs.scenario(values).duration * 1e6 * words["rate"] / (8 * values["packet_size"])
+        assert carried <= came["packets"] <= 3 * carried
+        opened(tab, f"{server}/my-link?rate={words['rate']}")
+        tab.get_by_text(f"packets, in about {math.ceil(came['seconds'])} s.").wait_for()
+    assert my_link_runs.cost(pages()["my-link"].start() | many, "")["seconds"] > 5
+    move(tab, "rate", -1)  # a slider in decades
+    seconds = my_link_runs.cost(pages()["my-link"].start() | few, "")["seconds"]
+    tab.get_by_text(f"in about {math.ceil(seconds)} s.").wait_for()
+    with pytest.raises(DomainError, match="no BBR"):
+        my_link_runs.cost(pages()["my-link"].start() | {"sender": "linux-bbr"}, "")
+
+
+#: Names of the series of the second picture, with the colours and dashes of their samples.
+SAMPLES = """() => [...document.querySelectorAll("[data-figure=users] .series")].map((one) => [
+  one.lastChild.previousSibling.previousSibling.textContent,
+  ["stroke", "fill", "stroke-dasharray"].map((k) => one.querySelector("svg > *").getAttribute(k)).join(),
+])"""
+
+
+def test_a_series_keeps_its_colour_and_dash_whatever_the_link_is(tab: Page, server: str) -> None:
+    seen: dict[str, set[str]] = {}
+    for words in ("", "sender=linux-cubic", "users=8&rate=0.3&base_rtt=300&buffer=10", "sender=linux-bbr"):
+        opened(tab, f"{server}/my-link?{words}")
+        for name, look in tab.evaluate(SAMPLES):
+            seen.setdefault(name, set()).add(look)
+    assert len(seen) == 5 and all(len(looks) == 1 for looks in seen.values())
+    assert len({*itertools.chain(*seen.values())}) == 5
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (320, "dark"), (1280, "dark")])

@@ -254,6 +254,7 @@ def test_files_are_refused_in_one_sentence(tab: Page, server: str, tmp_path: Pat
 HOSTILE = {
     "scenario=nothing": "there is no scenario 'nothing'", "scenario=../../../etc/passwd": "there is no scenario",
     "scenario=one_loss&flows.0.count=0": "flows.count must be a whole number in", "flows.0.__class__=1": "form has no",
+    "embed=1": "cannot be embedded",
     "flows.7.count=1": "form has no", "record.windows=0": "form has no", "duration=nan": "duration must be",
     "duration=1e300": "duration must be", "flows.0.rtt=%3Cscript%3Ealert(1)%3C/script%3E": "flows.rtt",
     "scenario=star&topology.nodes=100000": "topology.nodes must be at most 200", "beside=x": "there is no scenario 'x'",
@@ -282,6 +283,19 @@ def test_a_bad_link_shows_its_sentence_and_runs_the_default(tab: Page, server: s
         "single_flow is shown as it is"
     )
     assert tab.locator(".state").inner_text() == "single_flow, seed 1"
+
+
+def test_a_bad_time_stays_in_its_field_until_it_is_mended(tab: Page, server: str) -> None:
+    opened(tab, f"{server}/packets?scenario=one_loss&duration=20s")
+    field, said = tab.locator("#time-from"), tab.locator("#time-wrong")
+    for typed in ("abc", "30", "-1"):
+        field.fill(typed)
+        field.press("Tab")
+        assert "Type two times from 0 to 20 s" in said.inner_text()
+        assert (field.input_value(), field.get_attribute("aria-invalid")) == (typed, "true")
+    field.fill("5")
+    field.press("Tab")
+    assert (said.inner_text(), field.input_value(), field.get_attribute("aria-invalid")) == ("", "5", "false")
 
 
 def test_guess_first_hides_what_came_out(tab: Page, server: str) -> None:

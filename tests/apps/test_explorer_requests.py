@@ -214,7 +214,7 @@ def test_files_say_what_of_their_address_was_not_read(tab: Page, files: Path) ->
     for words, said in (
         ("&".join(f"a{i}=1" for i in range(90)), "this page has no 'a0'"),
         ("&".join(f"a{i}=1" for i in range(101)), "more than 100 words"),
-        ("x1=" + "9" * 5000, "longer than 4096"), ("x1=", "`x1` must be a number"),
+        ("x1=" + "9" * 5000, "longer than 4096"), ("x1=", "(`x1`) must be a number"),
     ):  # fmt: skip
         tab.goto("about:blank")
         opened(tab, (files / "fairness.html").as_uri() + f"#{words}")

@@ -62,3 +62,12 @@ test("Fig. 5 of the paper: packet 4 and all ACKs are lost", () => {
   assert.deepEqual(segments(leap).slice(4, 7), [5, 4, 6]);
   assert.deepEqual([run(lost).duplicates, leap.duplicates], [1, 0]);
 });
+
+test("a packet is called new where it goes out for the first time, and sent again otherwise", () => {
+  for (let drops = 0; drops < 2 ** 12; drops++) {
+    const has = (/** @type {number} */ place) => Math.floor(drops / 2 ** place) % 2 === 1,
+      losesData = (/** @type {number} */ s, /** @type {number} */ t) => s < 4 && t <= 2 && has(4 * (t - 1) + s);
+    const { sends } = run({ losesData, losesAck: (/** @type {number} */ n) => n < 4 && has(8 + n), leap: true });
+    for (const { kind, transmission } of sends) assert.equal(["new", "leap"].includes(kind), transmission === 1);
+  }
+});

@@ -63,7 +63,8 @@ PAGE = Page(
             "methods", shown(numbers.results, "users", *FIELDS, covered=covered),
         ),
         Figure(
-            "users", "As users are added, by the chain",
+            "users",
+            "Loss, silence and users with nothing as users are added: curves by the chain, points by packets and Linux",
             "Curves of the chain: loss, time silent and users with nothing, against users; points: packets, Linux",
             code=shown(numbers.along, *FIELDS, covered=covered),
         ),
@@ -71,6 +72,7 @@ PAGE = Page(
     printed=(Printed("chain", (), lambda values: event_program(numbers.CHAIN, False)),),
     dataset=dataset,
     facts=facts,
+    answers={"cost": my_link_runs.cost},
     jobs=(JobKind("my-link-packets", my_link_runs.read, my_link_runs.run),),
     served=("packets at this point",),
     presets=(

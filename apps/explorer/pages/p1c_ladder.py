@@ -39,7 +39,7 @@ def dataset(values: Values) -> Any:
 PAGE = Page(
     slug="ladder",
     title="The sender's ladder",
-    question="What does each simplification of a TCP sender cost, from the paper's chain to Linux?",
+    question="A TCP sender in six rungs, from the paper's chain to Linux: what does each simplification cost?",
     controls=(
         Control("drop", "p", "1", "drop probability", DROPS[0], DROPS[-1], 0.2, 0.001),
         Choice(
@@ -81,16 +81,17 @@ PAGE = Page(
     dataset=dataset,
     facts=lambda whole: recorded(),
     notes=(
-        "Every rung has a largest window of 6 packets and a constant round trip. Each packet is dropped by itself. The "
-        "first retransmission timeout (RTO) is 2 round trips; from rung 2 on it doubles to 128 round trips at most.",
+        "Every rung has a largest window of 6 packets and a constant round trip. Drops are independent. The first "
+        "retransmission timeout (RTO) is 2 round trips. A back-off doubles it after each further timeout, from rung 2 "
+        "on to 128 round trips at most.",
         "A distance is the total variation: the smallest fraction of round trips that must change to turn one bar into "
         "the other. Distances of neighbouring rungs do not add up.",
-        "1: the full chain of Chen, Iyengar, Subramanian and Ford (Fig. 8). 2: the exact chain, in which each level of "
-        "the back-off is a state. 3: the same by Karn's rule, with two successes instead of three. 4: the chain that "
-        "is compiled from the simulator's sender by the rules of the RFCs.",
-        "5: that sender in simulated packets; 20 runs of 60,000 round trips. 6: Linux 7.2; 20 runs of 10 connections, "
-        "1,500 round trips of 200 ms each. Both were recorded at 11 drop probabilities, and the nearest one is shown. "
-        "Packets are counted in slots of one round trip.",
+        "Rung 1 is the full chain of Chen, Iyengar, Subramanian and Ford (Fig. 8). Rung 2 is the exact chain: each "
+        "level of the back-off is a state. Rung 3 is the exact chain with Karn's rule: two successes end a back-off, "
+        "not three. Rung 4 is the chain that is compiled from the simulator's sender by the rules of the RFCs.",
+        "Rung 5 is that sender in simulated packets, in 20 runs of 60,000 round trips. Rung 6 is Linux 7.2, in 20 runs "
+        "of 10 connections with 1,500 round trips of 200 ms each. Both were recorded at 11 drop probabilities, and the "
+        "nearest one is shown. Packets are counted in slots of one round trip.",
         "Linux adds its minimum RTO to the round-trip time. With a minimum of 200 ms its first RTO is therefore 2 "
         "round trips, as on the other rungs.",
         "tcpdynamics validate ladder compares the chains and the packets with flows on one queue, too. "

@@ -12,7 +12,7 @@ from tcpdynamics.validation.packet import ready_scenarios
 
 from ..jobs import JobKind
 from ..packet_runs import check_ready, check_text, form, prepare, read, run
-from ..page import Page
+from ..page import NOT_EMBEDDED, Page
 from ..scenario_form import MAX_TEXT, groups_of, keys, ready
 
 FRESH = "single_flow"
@@ -42,6 +42,7 @@ class PacketPage(Page):
         values: dict[str, Any] = {"fresh": FRESH}
         complaints: list[str] = []
         rest = {key: text for key, text in words.items() if key != "guess"}  # the script's own switch
+        framed = rest.pop("embed", "")
         for side in ("second", "first"):  # the longer prefix first
             prefix, word = SIDES[side]
             name = rest.pop(word, None)
@@ -56,6 +57,8 @@ class PacketPage(Page):
                 complaints.append(f"{error}; {name} is shown as it is" if shows else str(error))
                 changes = {}
             values[side] = {"scenario": name, "changes": changes}
+        if framed:
+            complaints.append(NOT_EMBEDDED)
         return values, complaints
 
     def spec(self, whole: bool = False) -> dict[str, Any]:

@@ -4,14 +4,13 @@ import { number } from "./numbers.js";
 
 export const MAX_ADDRESS = 4096,
   MAX_WORDS = 100;
+const NOT_EMBEDDED = "this page cannot be embedded; Home, Stacks of today and each page with sliders can";
 /** Words of an address that are no controls, and what each may be: hidden answers, a frame, one picture, a step. */
 const othersOf = ({ figures = [], article = false }) =>
   new Map(
     Object.entries({
-      guess: ["first"],
-      embed: ["1"],
-      ...(figures.length ? { figure: figures.map((f) => f.name) } : {}),
-      ...(article ? { step: null } : {}),
+      ...(article ? { step: null } : { embed: ["1"] }),
+      ...(figures.length && !article ? { guess: ["first"], figure: figures.map((f) => f.name) } : {}),
     }),
   );
 
@@ -23,15 +22,23 @@ const quoted = (text) => {
   );
 };
 
-/** A sentence of what is wrong with the value of a control, or null. */
-export const refusal = (c, x, text) => {
-  const name = `\`${c.name}\``,
-    got = `got ${quoted(text.slice(0, 40))}`;
+/**
+ * A sentence of what is wrong with the value of a control, or null; `name` and `range` as the reader sees them: those
+ * of an address, or of a field.
+ */
+export const refusal = (
+  c,
+  x,
+  text,
+  name = c.meaning ? `${c.meaning} (\`${c.name}\`)` : `\`${c.name}\``,
+  range = c.range,
+) => {
+  const got = `got ${quoted(text.slice(0, 40))}`,
+    whole = c.step === 1;
   if (c.lines) return [...text].length > c.longest ? `${name} must have at most ${c.longest} characters` : null;
   if (c.choices) return c.choices.includes(text) ? null : `${name} must be one of ${c.choices.join(", ")}, ${got}`;
-  if (Number.isNaN(x)) return `${name} must be a number in ${c.range}, ${got}`;
-  if (!(x >= c.low && x <= c.high)) return `${name} must lie in ${c.range} on this page (${c.meaning}), ${got}`;
-  return c.step === 1 && x !== Math.floor(x) ? `${name} must be a whole number in ${c.range}, ${got}` : null;
+  if (x >= c.low && x <= c.high && !(whole && x !== Math.floor(x))) return null;
+  return `${name} must be a ${whole ? "whole " : ""}number ${range}, ${got}`;
 };
 
 /** Names and texts of an address: those after ? or, of a file, after #. */
@@ -72,7 +79,8 @@ export const readAddress = (spec, written, others = othersOf(spec)) => {
     known.delete(name);
   }
   const strange = [...known.keys()].sort()[0];
-  if (strange !== undefined) complaints.push(`this page has no ${quoted(strange.slice(0, 40))}`);
+  if (strange !== undefined)
+    complaints.push(strange === "embed" ? NOT_EMBEDDED : `this page has no ${quoted(strange.slice(0, 40))}`);
   return [values, complaints];
 };
 

@@ -262,9 +262,6 @@ export const article = (root, spec) => {
       own.controls.filter((c) => step.controls.includes(c.name)),
       values,
       changed,
-      (words) => {
-        said.textContent = words;
-      },
     );
     const placed = {
       numbers,
@@ -335,8 +332,7 @@ export const article = (root, spec) => {
     root.style.setProperty("--side", `${covered()}px`);
     sections[current].scrollIntoView();
   };
-  /** The step that an address names, or the one that is nearest to a third of what is free. */
-  const named = () => (/\bstep=([^&]*)/.exec(location.hash || location.search) || [])[1];
+  /** The step that is nearest to a third of what is free. */
   const place = () => {
     if (led) return;
     const last = scrollY > 0 && scrollY + innerHeight >= document.documentElement.scrollHeight - 2;
@@ -344,26 +340,29 @@ export const article = (root, spec) => {
     const k = last ? steps.length - 1 : sections.findLastIndex((node) => node.getBoundingClientRect().top <= line);
     show(Math.max(0, k));
   };
-  /** Put a step's controls where the address has them. */
-  const restore = (k) => {
-    const { own, step, values, controls } = made[k],
-      some = { ...own, article: true, controls: own.controls.filter((c) => step.controls.includes(c.name)) };
-    const written = location.hash.slice(1),
-      [read, complaints] = readAddress(some, written);
-    said.textContent = complaints.join(". ");
-    for (const [name] of wordsOf(written)) if (name in controls) controls[name].put((values[name] = read[name]));
-    if (k === current) scene.draw();
-  };
-  /** @param {Event} [moved] the address has changed; one without a step is the article's beginning */
+  /**
+   * Show the step that the address names, its controls where the address has them; say what is wrong with it.
+   * @param {Event} [moved] the address has changed; one without a step is the article's beginning
+   */
   const jump = (moved) => {
-    const asked = [...wordsOf(location.search), ...wordsOf(location.hash.slice(1))],
-      strange = asked.find(([name]) => name !== "step" && !made.some(({ step }) => step.controls.includes(name)));
-    if (strange) said.textContent = `This article has no ${strange[0].slice(0, 40)}; a step's address ends in #step=2.`;
-    const word = named(),
-      k = /^\d{1,9}$/.test(word || "") ? Number(word) - 1 : -1;
-    if (!(k >= 0 && k < steps.length)) {
-      if (word !== undefined)
-        said.textContent = `This article has no step ${word.slice(0, 20)}; it has steps 1 to ${steps.length}.`;
+    const [hash, search] = [location.hash.slice(1), location.search.slice(1)],
+      text = hash || search,
+      asked = wordsOf(text).filter(([name]) => name === "step"),
+      word = asked.length === 1 ? asked[0][1] : undefined,
+      k = /^\d{1,9}$/.test(word || "") ? Number(word) - 1 : -1,
+      there = k >= 0 && k < steps.length,
+      { own, step, values, controls } = made[there ? k : 0],
+      start = (c) => ({ ...c, start: step.values[c.name], shown: undefined });
+    const some = {
+      article: true,
+      controls: there ? own.controls.filter((c) => step.controls.includes(c.name)).map(start) : [],
+    };
+    const [read, complaints] = readAddress(some, text);
+    if (hash && search) complaints.push(...readAddress(some, search)[1]);
+    if (word !== undefined && !there)
+      complaints.push(`this article has no step ${word.slice(0, 20)}; it has steps 1 to ${steps.length}`);
+    said.textContent = complaints.join(". ");
+    if (!there) {
       if (moved && word === undefined) {
         led = false;
         scrollTo(0, 0);
@@ -372,7 +371,8 @@ export const article = (root, spec) => {
       return;
     }
     led = true;
-    restore(k);
+    for (const [name] of wordsOf(text)) if (name in controls) controls[name].put((values[name] = read[name]));
+    if (k === current) scene.draw();
     show(k);
     reach();
   };

@@ -133,7 +133,7 @@ export const bench = (root, spec) => {
     changed();
   };
   const start = Object.fromEntries(spec.controls.map((c) => [c.name, c.start]));
-  const controls = controlsOf(spec.controls, values, changed, say);
+  const controls = controlsOf(spec.controls, values, changed);
   const showControls = () => {
     for (const c of spec.controls) controls[c.name].box.hidden = !counts(c, spec, values);
     const more = /** @type {HTMLElement | null} */ (aside.querySelector(".more"));

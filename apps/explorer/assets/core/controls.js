@@ -38,7 +38,7 @@ const chooser = (c, values, changed) => {
   return { box, put, input: list };
 };
 
-const sliding = (c, values, changed, say) => {
+const sliding = (c, values, changed) => {
   const id = `control-${c.name}`;
   const scale = c.log ? Math.log10 : (x) => x,
     back = c.log ? (x) => 10 ** x : (x) => x;
@@ -58,12 +58,20 @@ const sliding = (c, values, changed, say) => {
     class: "exact",
     value: inField(c, values[c.name]),
     "aria-label": `${c.meaning}, exact value`,
+    "aria-describedby": `${id}-wrong`,
   });
+  const said = element("p", { class: "wrong", id: `${id}-wrong`, role: "status" });
+  /** What is said of the field stands below it, until the value changes. */
+  const say = (words, wrong = false) => {
+    said.textContent = words;
+    exact.setAttribute("aria-invalid", String(wrong));
+  };
   /** A slider in decades stands at a power of ten; what is read aloud is the value. */
   const aloud = () => slider.setAttribute("aria-valuetext", withUnit(c, values[c.name]));
   const put = (x) => {
     exact.value = inField(c, x);
     slider.value = scale(x);
+    say("");
     aloud();
   };
   aloud();
@@ -71,6 +79,7 @@ const sliding = (c, values, changed, say) => {
     const x = back(Number(slider.value));
     values[c.name] = c.step === 1 ? Math.round(x) : Number(x.toPrecision(6));
     exact.value = inField(c, values[c.name]);
+    say("");
     aloud();
     changed(true);
   });
@@ -79,19 +88,17 @@ const sliding = (c, values, changed, say) => {
       [x, comma] = typedNumber(typed, c.unit),
       bare = inField(c, 0).endsWith("%") && !typed.endsWith("%"),
       read = bare && x === x ? `${comma ? `${comma} ` : ""}${typed} is read as ${exactPercent(x)}.` : comma,
-      why = refusal(c, x, typed);
-    say([read, why].filter(Boolean).join(" "));
-    if (why) {
-      exact.value = inField(c, values[c.name]);
-      return;
-    }
+      ends = `from ${inField(c, c.low)} to ${withUnit(c, c.high)}`,
+      why = refusal(c, x, typed, c.meaning, ends);
+    if (why) return say(`${why}. ${read} Type another; ${withUnit(c, values[c.name])} is used.`, true);
     values[c.name] = x;
     put(x);
+    say(read);
     changed();
   });
   const label = element("label", { for: id }, title(c.meaning, c.unit), " ", element("i", {}, ...maths(c.symbol)));
   return {
-    box: element("div", { class: "control", "data-control": c.name }, label, slider, exact),
+    box: element("div", { class: "control", "data-control": c.name }, label, slider, exact, said),
     put,
     input: slider,
   };
@@ -130,9 +137,9 @@ const textual = (c, values, changed) => {
  * Controls by name: { box, put(value), input }. `changed(moving)` follows each change of `values`.
  * @param {any[]} controls
  */
-export const controlsOf = (controls, values, changed, say) =>
+export const controlsOf = (controls, values, changed) =>
   Object.fromEntries(
-    controls.map((c) => [c.name, (c.lines ? textual : c.choices ? chooser : sliding)(c, values, changed, say)]),
+    controls.map((c) => [c.name, (c.lines ? textual : c.choices ? chooser : sliding)(c, values, changed)]),
   );
 
 /** Whether a control counts at values: of a choice that is made, and from a value of another control on. */

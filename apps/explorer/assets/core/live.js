@@ -26,7 +26,7 @@ export const live = (root, spec, changed) => {
     for (const c of spec.moving) controls[c.name].box.hidden = !counts(c, spec, values);
     scene.draw();
   };
-  const controls = controlsOf(spec.moving, values, redraw, say);
+  const controls = controlsOf(spec.moving, values, redraw);
   const set = (picked) => {
     for (const [name, x] of Object.entries(picked)) {
       values[name] = x;

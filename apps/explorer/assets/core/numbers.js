@@ -66,7 +66,8 @@ export const inField = (c, x) => (isFraction(c.meaning) && !c.log && c.unit === 
 
 /** The value of a slider with its unit, in a sentence and for a screen reader. @param {any} c @param {number} x */
 export const withUnit = (c, x) => {
-  const unit = c.unit && c.unit !== "1" ? ` ${c.unit}${/^(interval|packet)$/.test(c.unit) && x !== 1 ? "s" : ""}` : "";
+  const unit =
+    c.unit && c.unit !== "1" ? ` ${c.unit}${/^(byte|interval|packet)$/.test(c.unit) && x !== 1 ? "s" : ""}` : "";
   return grouped(inField(c, x)) + unit;
 };
 

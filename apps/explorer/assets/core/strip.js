@@ -12,11 +12,12 @@ const LETTER = 12,
   TOP = 22,
   FOOT = 34,
   GAP = 14,
-  REACH = 12, // of the pointer around a packet [px]
+  REACH = 24, // of the pointer around a packet [px]
   SIDE_BY_SIDE = 560;
-/** What a reader can do with the picture. */
-const KEYS =
-  "Click a packet or an ACK to drop it, or to let it pass. The arrow keys go from one to the next, and Enter drops it.";
+/** What a reader can do with the picture; `all` says that a drop is in each of several transfers. */
+const keys = (all) =>
+  `Click a packet or an ACK to drop it${all}, or to let it pass. ` +
+  "The arrow keys go from one to the next, and Enter drops it.";
 /** What a data packet is sent for, in words. */
 export const KINDS_OF_SEND = {
   new: "new data",
@@ -33,6 +34,7 @@ export const KINDS_OF_SEND = {
 export class Strip extends Picture {
   show(data) {
     this.data = data;
+    this.all = data.panels.length > 1 ? " in both transfers" : "";
     const width = Math.max(300, this.width || 520),
       beside = width >= SIDE_BY_SIDE,
       panels = data.panels.length,
@@ -61,7 +63,7 @@ export class Strip extends Picture {
       svg.style.cursor = near ? "pointer" : "";
     });
     svg.addEventListener("keydown", (event) => this.typed(event));
-    this.chosen = element("p", { class: "chosen-packet", role: "status" }, this.packets.length ? KEYS : "");
+    this.chosen = element("p", { class: "chosen-packet", role: "status" }, this.packets.length ? keys(this.all) : "");
     this.box.replaceChildren(svg, this.legends(), this.chosen);
     this.reach(
       this.packets.findIndex((one) => one.key === this.current),
@@ -183,11 +185,7 @@ export class Strip extends Picture {
         tabindex: press ? -1 : false,
         "data-packet": more.key,
       },
-      drawn(
-        "title",
-        {},
-        `${label}${press ? (lost ? "; click or Enter lets it pass" : "; click or Enter drops it") : ""}`,
-      ),
+      drawn("title", {}, `${label}${press ? `; click or Enter ${lost ? "lets it pass" : "drops it"}${this.all}` : ""}`),
       drawn("path", {
         d: `M${x1.toFixed(1)},${y1.toFixed(1)}L${x2.toFixed(1)},${y2.toFixed(1)}`,
         stroke: "transparent",
@@ -230,9 +228,10 @@ export class Strip extends Picture {
 
   /** The packet that the pointer means: the nearest one within reach. */
   nearest(svg, event) {
-    const { x, y } = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
+    const place = svg.getScreenCTM(),
+      { x, y } = new DOMPoint(event.clientX, event.clientY).matrixTransform(place.inverse());
     let best = null,
-      gap = REACH;
+      gap = REACH / place.a;
     for (const one of this.packets) {
       const far = distance([x, y], one.from, one.to);
       if (far < gap) [best, gap] = [one, far];

@@ -230,7 +230,7 @@ export const transfer = ({
     }
     dupacks += 1;
     if (cwnd < ssthresh) grow();
-    sendPast("new");
+    sendPast("repeat"); // what goes out for the first time is new, whatever this says
     return true;
   };
   const acknowledged = (ack) => {

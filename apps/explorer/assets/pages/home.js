@@ -10,8 +10,6 @@ import { stage } from "../core/stage.js";
 import { started, uniform } from "../models/flow.js";
 import { percent, usersOf } from "../models/link.js";
 
-/** How far a record may be from the number of users, as a fraction of it. */
-const NEAR = 0.25;
 const DOTS = 100,
   SIDE = 10;
 /** Of a light: while it sends, soon after, and long after it got something; a dark one has an outline alone. */
@@ -35,20 +33,31 @@ const nearestOf = (table, n) =>
     .map(Number)
     .reduce((best, one) => (Math.abs(one - n) < Math.abs(best - n) ? one : best));
 
-/** The sentence under the figure, in parts: plain words, and numbers in bold. */
+/** What has records, and how they were made. */
+const RECORDED = { packets: "Packets were simulated", Linux: "Linux was measured" };
+const listed = (numbers) =>
+  numbers.length > 6
+    ? `${numbers[0]} to ${numbers.at(-1)}`
+    : `${numbers.slice(0, -1).join(", ")} and ${numbers.at(-1)}`;
+
+/** The sentences under the figure, in parts: plain words, and numbers in bold. A record has its own number of users. */
 const sentence = (facts, n, model) => {
-  const [packets, linux] = [nearestOf(facts.packets, n), nearestOf(facts.linux, n)];
-  const at = (one) => (one === n ? "" : ` (recorded with ${one} users)`);
-  return [
-    `Of ${n} users, `,
-    percent(model),
-    " get nothing in 20 s by the model, ",
-    interval(facts.packets[packets]),
-    ` by packets${at(packets)} and `,
-    ...(Math.abs(linux - n) <= NEAR * n
-      ? [interval(facts.linux[linux]), ` by Linux${at(linux)}.`]
-      : ["no record", " is near for Linux."]),
-  ];
+  const tables = { packets: facts.packets, Linux: facts.linux },
+    here = Object.keys(tables).filter((name) => n in tables[name]),
+    parts = [`Of ${n} users, `, percent(model)];
+  let words = " get nothing in 20 s by the model";
+  here.forEach((name, i) => {
+    parts.push(`${words}${i === here.length - 1 ? " and " : ", "}`, interval(tables[name][n]));
+    words = ` by ${name}`;
+  });
+  words += ".";
+  for (const name of Object.keys(tables).filter((one) => !here.includes(one))) {
+    const near = nearestOf(tables[name], n);
+    words += ` ${RECORDED[name]} with ${listed(Object.keys(tables[name]))} users. With ${near}, the nearest, `;
+    parts.push(words, interval(tables[name][near]));
+    words = " got nothing.";
+  }
+  return [...parts, words];
 };
 
 /**
@@ -250,7 +259,7 @@ const living = (spec, values, chain, signal, say) => {
   const f = { name: "users", title: "Users of one link", alt: "", file: "users-of-one-link", coded: "here" };
   /** What is kept: the lights, the numbers of the sentence, and the lines that give the model's. */
   const figure = {
-    image: () => imageOf(village, says.textContent.split(/(?<=by the model,) /)),
+    image: () => imageOf(village, says.textContent.split(/(?<=by the model,?|\.) /)),
     rows: () => {
       const recorded = (name, table) => [
         name,
@@ -300,6 +309,7 @@ const living = (spec, values, chain, signal, say) => {
       "TCP has no window below one packet: a user whose part is smaller waits for a timer. ",
       `They share ${rate} Mbit/s with a round trip of ${base_rtt} ms and ${buffer} packets of ` +
         `buffer, ${packet_size} bytes each. `,
+      "Marks below the slider: numbers of users with which Linux was measured. ",
       "Model: the exact sub-packet chain, which also moves the dots. Packets: Reno by Linux's " +
         "rules, the run of My link. ",
       `Linux: ${facts.kernel} with Reno. In brackets: 95 % intervals.`,

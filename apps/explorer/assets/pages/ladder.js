@@ -200,6 +200,7 @@ const legend = () =>
         ` ${n === 0 ? "0 (silent)" : n === 6 ? "6 or more" : n}`,
       ),
     ),
+    element("span", {}, "\u2193 Distance from the rung above, and what replaces what; orange: the largest."),
   );
 
 // ---- the numbers ---------------------------------------------------------------------------------------------
@@ -319,7 +320,7 @@ page("ladder", {
     const says =
       `At a drop probability of ${exactPercent(values.drop)}, the largest step leads to rung ${largest + 1}: ` +
       `${STEPS[largest][2]}. Its distance (total variation) is ${cost}: ` +
-      `at least that fraction of round trips must change.` +
+      `the two rungs differ in at least that fraction of round trips.` +
       `${also ? ` By the intervals, ${also} may be as large.` : ""} ` +
       `A sender is silent in ${silent(0)} of round trips by the paper's chain, in ${silent(3)} by the chain of the ` +
       `simulator's sender, and ` +

@@ -335,7 +335,7 @@ const showEnds = (values, functions, figures) => {
       return;
     }
     ends.slice = null;
-    ends.data = { x, series: [{ name: "sum of the rates", kind: "points", size: 3, y }], y: Math.max(1e-9, ...y) };
+    ends.data = { x, series: [{ name: "sum of the rates", kind: "points", size: 4, y }], y: Math.max(1e-9, ...y) };
     figure.box.classList.remove("old");
     show(figure.data.marker);
   };

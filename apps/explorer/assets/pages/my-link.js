@@ -1,11 +1,12 @@
 // @ts-check
 // What happens on a link that users share: by the chain, by packets, by recorded Linux and recorded stacks.
+import { DASHES } from "../core/colours.js";
 import { element } from "../core/dom.js";
 import { Facts } from "../core/facts.js";
 import { startJob } from "../core/jobs.js";
 import { brief } from "../core/numbers.js";
 import { KINDS, page } from "../core/pages.js";
-import { get } from "../core/server.js";
+import { ask, get } from "../core/server.js";
 import { percent, usersOf } from "../models/link.js";
 import { described, nearest } from "../models/records.js";
 
@@ -35,6 +36,8 @@ const withInterval = (ends, write) => {
   return `${write(mean)} (${short(low)} to ${short(high)})`;
 };
 const ends = ([mean, low, high]) => ({ mean, low, high });
+/** The colour and the dash of a series, whatever else the link shows. @param {number} k */
+const looks = (k) => ({ hue: k, dash: DASHES[k], width: 2 });
 
 /** The table: a row for each quantity and a column for each method; on a narrow screen, a list for each quantity. */
 class Methods extends Facts {
@@ -95,7 +98,7 @@ class Methods extends Facts {
 KINDS.methods = Methods;
 
 // ---- the packet simulator at this point --------------------------------------------------------------------
-const ids = { spec: null, redraw: () => {}, simulator: null };
+const ids = { spec: null, redraw: () => {}, simulator: null, price: () => {} };
 const measured = { runs: [], job: null };
 const keyOf = (values) => JSON.stringify(values);
 /** What the reader's tab keeps of its runs: a page that is loaded again has them. */
@@ -130,7 +133,17 @@ const left = (share, began) => {
 };
 
 const simulator = (values) => {
-  const told = element("span", { role: "status" });
+  const told = element("span", { role: "status" }),
+    cost = element("span", { class: "note" });
+  /** What a run would take; nothing where there is none. */
+  ids.price = () =>
+    ask(ids.spec, "cost", values).then(
+      ({ packets, seconds }) =>
+        (cost.textContent =
+          `It simulates at most ${brief(Number(packets.toPrecision(2)))} packets, ` +
+          `in about ${Math.ceil(seconds)} s.`),
+      ({ name }) => name === "AbortError" || (cost.textContent = ""),
+    );
   const stop = () => measured.job && measured.job.cancel();
   const cancel = element("button", { type: "button", hidden: true, onclick: stop }, "Cancel");
   const run = () => {
@@ -139,6 +152,7 @@ const simulator = (values) => {
       users = values.users;
     let began = NaN;
     cancel.hidden = false;
+    cost.hidden = true;
     measured.job = startJob("my-link-packets", { ...values }, async (status, job) => {
       if (job !== measured.job) return;
       const { state, said, share } = status;
@@ -147,6 +161,7 @@ const simulator = (values) => {
         state === "running" ? `${said || "running"}: ${left(share, began)}` : state === "done" ? "" : said;
       if (["waiting", "running"].includes(state)) return;
       cancel.hidden = true;
+      cost.hidden = false;
       if (state !== "done") return;
       measured.runs.push({ key, users, data: await (await get(job.address("result.json"))).json() });
       keepRuns();
@@ -154,7 +169,7 @@ const simulator = (values) => {
     });
   };
   const button = element("button", { type: "button", onclick: run }, "Run packets");
-  return element("p", { class: "actions" }, button, cancel, told);
+  return element("p", { class: "actions" }, button, cancel, told, cost);
 };
 
 // ---- what each method says, and where it holds -------------------------------------------------------------
@@ -193,7 +208,7 @@ const chainHolds = (values, facts, now, run, linux, chain) => {
   const [key, off] = farthest(now, (one) => (run ? run.data[one] : linux && linux[one] && ends(linux[one])));
   const from = key
     ? ` Largest difference from ${run ? "packets" : "Linux"}: ${QUANTITIES[key][0]}, ${Math.abs(off)} points ` +
-      `${off > 0 ? "more" : "less"}${Math.abs(off) > FAR ? "; use those instead" : ""}.`
+      `${off > 0 ? "more" : "less"}${Math.abs(off) > FAR ? `; use the numbers of ${run ? "packets" : "Linux"} instead` : ""}.`
     : run || linux
       ? ""
       : kept.far;
@@ -223,6 +238,7 @@ page("my-link", {
   draw(values, functions, figures, set, spec, moving, redraw) {
     if (ids.spec === spec) {
       ids.redraw = redraw;
+      if (ids.simulator) ids.price();
       const reading = document.querySelector(".seen > .reading");
       if (ids.simulator && reading && reading.nextSibling !== ids.simulator) reading.after(ids.simulator);
     }
@@ -297,9 +313,9 @@ page("my-link", {
     const along = x.map((n) => (fits ? solved(n) : { covered: false }));
     const curve = (key) => along.map((at) => (at.covered ? at[key] : NaN));
     const series = [
-      { name: "chain: loss", y: curve("loss") },
-      { name: "chain: time silent", y: curve("silent") },
-      { name: "chain: nothing in 20 s", y: curve("nothing") },
+      { name: "chain: loss", y: curve("loss"), ...looks(0) },
+      { name: "chain: time silent", y: curve("silent"), ...looks(1) },
+      { name: "chain: nothing in 20 s", y: curve("nothing"), ...looks(2) },
     ].filter(({ y }) => y.some(Number.isFinite));
     const place = (found) => ({
       kind: "points",
@@ -312,10 +328,10 @@ page("my-link", {
         p = nearest(facts.points, own, (one) => one.sender === values.sender && one.users === n);
       return p && p.nothing ? ends(p.nothing) : null;
     };
-    if (x.some(onLink)) series.push({ name: "Linux: nothing in 20 s", ...place(onLink) });
+    if (x.some(onLink)) series.push({ name: "Linux: nothing in 20 s", ...place(onLink), ...looks(3) });
     if (points.length) {
       const found = (n) => (points.findLast((one) => one.users === n) || { data: { nothing: null } }).data.nothing;
-      series.push({ name: "packets: nothing in 20 s", ...place(found) });
+      series.push({ name: "packets: nothing in 20 s", ...place(found), ...looks(4) });
     }
     figures.users.show({
       x: Float64Array.from(x),
@@ -328,7 +344,7 @@ page("my-link", {
       series,
     });
     return {
-      says: sentence(values, rtt, now, covered, run, linux),
+      says: sentence(values, rtt, now, chain, run, linux),
       numbers: { loss: chain.loss, silent: chain.silent, jain: chain.jain, nothing: chain.nothing, wait: chain.wait },
     };
   },
@@ -340,11 +356,19 @@ const runsNear = (values) => {
   return measured.runs.filter((one) => but(one.key) === but(keyOf(values)));
 };
 
-/** What happens on the link, by each method that covers it. */
-const sentence = (values, rtt, now, covered, run, linux) => {
+/** A link in words: what each quantity is, by the method that is nearest to the link. */
+const WORDS = {
+  loss: (x) => `${percent(x)} of the packets are dropped.`,
+  silent: (x) => `Users are silent in ${percent(x)} of the round trips.`,
+  jain: (x) => `Fairness is ${two(x)} by Jain's index, at most 1.`,
+  wait: (x) => `A packet waits ${ms(x)} on average.`,
+};
+
+/** What happens on the link, by each method that covers it; then the link itself. */
+const sentence = (values, rtt, now, chain, run, linux) => {
   const each = brief(Number(now.each.toPrecision(3))),
     who = values.users === 1 ? "the only user" : `each of ${brief(values.users)} users`;
-  const first =
+  const link =
     `An equal part of the rate is ${brief((1e3 * values.rate) / values.users)} kbit/s. Pipe and buffer hold ${each} ` +
     `${each === "1" ? "packet" : "packets"} of ${brief(values.packet_size)} bytes for ` +
     `${who}; a round trip takes up to ${ms(1e3 * rtt)}.` +
@@ -353,16 +377,20 @@ const sentence = (values, rtt, now, covered, run, linux) => {
         "packet size stands under More."
       : "");
   const by = {
-    "simulated packets": run && run.data.loss.mean,
-    "recorded Linux": linux && linux.loss[0],
-    "the chain": covered && now.loss,
+    "simulated packets": (key) => run?.data[key].mean,
+    "recorded Linux": (key) => linux?.[key]?.[0],
+    "the chain": (key) => chain[key],
   };
-  const method = Object.keys(by).find((name) => typeof by[name] === "number");
-  if (!method) return `${first} No result covers this link yet: run its packets.`;
+  const method = Object.keys(by).find((name) => typeof by[name]("loss") === "number");
+  if (!method) return `No result covers this link yet: run its packets. ${link}`;
+  const words = Object.keys(WORDS)
+    .map((key) => [WORDS[key], by[method](key)])
+    .filter(([, x]) => typeof x === "number")
+    .map(([write, x]) => write(x));
   const clauses = [];
-  if (covered) clauses.push(`${percent(now.nothing)} by the chain`);
+  if (chain.loss) clauses.push(`${percent(now.nothing)} by the chain`);
   if (run) clauses.push(`${withInterval(run.data.nothing, percent)} by packets`);
   if (linux && linux.nothing) clauses.push(`${withInterval(ends(linux.nothing), percent)} by Linux`);
   const last = clauses.length ? ` Users who get nothing in 20 s: ${clauses.join(", ")}.` : "";
-  return `${first} By ${method} ${percent(by[method])} of the packets are dropped.${last}`;
+  return `By ${method}, ${words.join(" ")}${last} ${link}`;
 };

@@ -44,14 +44,12 @@ const showSliders = (state, model, text, set) => {
   ]);
   state.text = text;
   if (key !== state.sliders || !room.firstChild) {
-    const wrong = document.getElementById("control-model-wrong"),
-      values = Object.fromEntries(model.parameters.map((one) => [`own-${one.name}`, one.value]));
+    const values = Object.fromEntries(model.parameters.map((one) => [`own-${one.name}`, one.value]));
     const controls = model.parameters.map(({ name, low, high, log, means, value }) => ({
       name: `own-${name}`,
       meaning: means || name,
       symbol: means ? name : "",
       unit: "",
-      range: `[${low}, ${high}]`,
       step: (high - low) / 500,
       ...{ low, high, log, start: value },
     }));
@@ -61,10 +59,7 @@ const showSliders = (state, model, text, set) => {
       const changed = Object.fromEntries(Object.entries(now).filter(([name, x]) => x !== before[name]));
       state.set({ model: withValues(state.text, changed) });
     };
-    const say = (words) => {
-      if (wrong) wrong.textContent = words.replaceAll("own-", "");
-    };
-    state.made = controlsOf(controls, values, moved, say);
+    state.made = controlsOf(controls, values, moved);
     state.values = values;
     state.axes = ["across", "up"].map((way, i) => {
       const list = element(

@@ -90,10 +90,21 @@ page("packets", {
     /** The part of the time that all pictures show; null: all of it. */
     let part = null;
     const ends = ["from", "to"].map((word) =>
-      element("input", { inputmode: "decimal", autocomplete: "off", id: `time-${word}`, onchange: () => typed() }),
+      element("input", {
+        inputmode: "decimal",
+        autocomplete: "off",
+        id: `time-${word}`,
+        "aria-describedby": "time-wrong",
+        onchange: () => typed(),
+      }),
     );
+    const tell = (words, wrong) => {
+      timed.textContent = words;
+      ends.forEach((input) => input.setAttribute("aria-invalid", String(wrong)));
+    };
     const zoom = (range) => {
       part = range;
+      tell("", false);
       time.hidden = !end();
       ends.forEach((input, i) => {
         input.value = (range || [0, end()])[i].toPrecision(4) / 1;
@@ -103,12 +114,12 @@ page("packets", {
     const typed = () => {
       const read = ends.map((input) => typedNumber(input.value, "s")),
         [from, to] = read.map(([x]) => x);
-      timed.textContent = read
-        .map(([x, words], i) => (Number.isNaN(x) ? `${ends[i].value} is no number.` : words))
-        .join(" ");
-      zoom(to > from && from >= 0 && to - from < end() ? [from, Math.min(to, end())] : null);
+      if (!(from >= 0 && to > from && from < end()))
+        return tell(`Type two times from 0 to ${brief(end())} s, the earlier one first. The pictures stay.`, true);
+      zoom(to - from < end() ? [from, Math.min(to, end())] : null);
+      tell(read.map(([, words]) => words).join(" "), false);
     };
-    const timed = element("span", { role: "status" });
+    const timed = element("span", { class: "wrong", id: "time-wrong", role: "status" });
     const time = element(
       "p",
       { class: "actions time", hidden: true },

@@ -1,6 +1,7 @@
 // @ts-check
 // Fractions of a link that pairs of stacks get, as recorded: a table for each link, and all numbers of a chosen cell.
 import { readAddress } from "../core/address.js";
+import { embedded, written } from "../core/bench.js";
 import { complaint, element, headed } from "../core/dom.js";
 import { page } from "../core/pages.js";
 
@@ -12,12 +13,23 @@ const tint = (share) =>
 const mount = (root, spec) => {
   const served = Boolean(spec.values),
     { facts } = spec;
-  const choices = { link: facts.links, sender: facts.senders, beside: facts.senders },
-    controls = Object.entries(choices).map(([name, list]) => ({ name, choices: list, start: list[0] }));
+  const choices = {
+      link: ["link and queue", facts.links],
+      sender: ["the row's sender", facts.senders],
+      beside: ["the column's sender", facts.senders],
+    },
+    controls = Object.entries(choices).map(([name, [meaning, list]]) => ({
+      name,
+      meaning,
+      choices: list,
+      start: list[0],
+    }));
   controls[2].start = "cubic";
-  const [state, complaints] = readAddress({ controls }, served ? location.search : location.hash.slice(1), new Map());
+  const [state, complaints] = readAddress({ controls }, written(spec)),
+    framed = new URLSearchParams(written(spec)).get("embed") === "1";
+  if (framed) embedded();
   const address = () => {
-    const text = new URLSearchParams(state).toString();
+    const text = new URLSearchParams({ ...state, ...(framed ? { embed: "1" } : {}) }).toString();
     history.replaceState(null, "", served ? `${location.pathname}?${text}` : `#${text}`);
   };
 

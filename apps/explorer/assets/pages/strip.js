@@ -90,7 +90,7 @@ page("strip", {
           `send ${beyond} or more, or press Reset.`
         : "";
     const what = !drops
-      ? "Nothing is dropped. Click a packet or an ACK to drop it."
+      ? `Nothing is dropped. Click a packet or an ACK to drop it${values.shown === "both" ? " in both transfers" : ""}.`
       : values.shown === "without-LEAP"
         ? `The receiver gets ${told(plain)}.`
         : values.shown === "with-LEAP"
