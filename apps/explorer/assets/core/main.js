@@ -29,5 +29,10 @@ const dash = async () => {
 };
 addEventListener("load", () => setTimeout(dash, 500));
 document.querySelectorAll("header details").forEach(closing);
+// The address is the page's: the link's own `#page` would be read as its settings.
+document.querySelector(".skip")?.addEventListener("click", (event) => {
+  event.preventDefault();
+  document.getElementById("page")?.focus();
+});
 
 window["explorer"] = { register, mount, live, packs: {} };
