@@ -41,7 +41,7 @@ PAGE = Page(
     title="The sender's ladder",
     question="What does each simplification of a TCP sender cost, from the paper's chain to Linux?",
     controls=(
-        Control("drop", "p", "1", "drop probability", DROPS[0], DROPS[-1], 0.2, 0.001),
+        Control("drop", "p", "1", "drop probability", DROPS[0], DROPS[-1], 0.2, 0.001, percent=True),
         Choice(
             "sender", "", "loss recovery", SENDERS,
             {"sack": "Receivers report what arrived (SACK).", "newreno": "Only cumulative acknowledgements."},

@@ -323,12 +323,19 @@ page("my-link", {
       xLog: true,
       xRange: [1, 1000],
       yTitle: "fraction",
+      yPercent: true,
       range: [0, 1],
       marker: values.users,
       series,
     });
     return {
       says: sentence(values, rtt, now, covered, run, linux),
+      advice:
+        (covered || run || linux ? "" : "Run its packets. ") +
+        (values.packet_size < SMALL
+          ? "Most transfers have packets of 1,500 bytes; this page starts with the paper's 500. The packet size " +
+            "stands under More."
+          : ""),
       numbers: { loss: chain.loss, silent: chain.silent, jain: chain.jain, nothing: chain.nothing, wait: chain.wait },
     };
   },
@@ -347,18 +354,14 @@ const sentence = (values, rtt, now, covered, run, linux) => {
   const first =
     `An equal part of the rate is ${brief((1e3 * values.rate) / values.users)} kbit/s. Pipe and buffer hold ${each} ` +
     `${each === "1" ? "packet" : "packets"} of ${brief(values.packet_size)} bytes for ` +
-    `${who}; a round trip takes up to ${ms(1e3 * rtt)}.` +
-    (values.packet_size < SMALL
-      ? " Most transfers have packets of 1,500 bytes; this page starts with the paper's 500. The " +
-        "packet size stands under More."
-      : "");
+    `${who}; a round trip takes up to ${ms(1e3 * rtt)}.`;
   const by = {
     "simulated packets": run && run.data.loss.mean,
     "recorded Linux": linux && linux.loss[0],
     "the chain": covered && now.loss,
   };
   const method = Object.keys(by).find((name) => typeof by[name] === "number");
-  if (!method) return `${first} No result covers this link yet: run its packets.`;
+  if (!method) return `${first} No result covers this link yet.`;
   const clauses = [];
   if (covered) clauses.push(`${percent(now.nothing)} by the chain`);
   if (run) clauses.push(`${withInterval(run.data.nothing, percent)} by packets`);
