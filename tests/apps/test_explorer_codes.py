@@ -23,7 +23,7 @@ from textbook_models import MODELS
 
 from tcpdynamics.apps.explorer import shown
 from tcpdynamics.apps.explorer.lotka_volterra_motion import BOUNDED
-from tcpdynamics.apps.explorer.page import Choice, Text
+from tcpdynamics.apps.explorer.page import Choice, Control, Text
 from tcpdynamics.apps.explorer.pages import pages
 from tcpdynamics.errors import InputError
 from tcpdynamics.quantities import only_number
@@ -334,7 +334,7 @@ def test_a_quantity_has_one_form_in_all_places_of_a_page(tab: Page, files: Path,
     opened(tab, (files / f"{slug}.html").as_uri())
     seen, page = tab.evaluate(SEEN), pages()[slug]
     for c in page.controls:
-        if getattr(c, "unit", "") == "1" and seen["fields"].get(c.name):
+        if isinstance(c, Control) and c.unit == "1" and seen["fields"].get(c.name):
             per = bool(FRACTION.match(c.meaning)) and not c.log
             assert seen["fields"][c.name].endswith(" %") == per, c.meaning
     for name, means, cells in seen["facts"]:
@@ -355,13 +355,14 @@ def test_a_quantity_has_one_form_in_all_places_of_a_page(tab: Page, files: Path,
 
 @pytest.mark.parametrize("slug", often(PAGES_WITH_PICTURES))
 def test_a_saved_picture_has_what_is_needed_to_read_it(tab: Page, files: Path, slug: str) -> None:
-    """The names in its legend, and the settings as the page shows them."""
+    """The names in its legend, the settings as the page shows them, and no advice that only the page can follow."""
     opened(tab, (files / f"{slug}.html").as_uri())
     seen, page = tab.evaluate(SEEN), pages()[slug]
     saved = tab.evaluate(SAVED, "SVG")
     assert len(saved) == len(page.figures)
     for figure, svg, names in zip(page.figures, saved, seen["legends"], strict=True):
         words = " ".join(text for text, _ in texts_of(svg))
+        assert not re.search(r"\b(Click|Drag|[Pp]ress|under More|Run its)\b", words), figure.name  # on the page alone
         if len(names) > 1:
             assert [name for name in names if " ".join(name.split()) not in words] == [], figure.name
         for c in page.controls:

@@ -228,5 +228,6 @@ test("fractions are in per cent where they are declared so, with all digits of a
     ["10.5 %", "10.5 %", "0.00001"],
   );
   assert.equal(withUnit({ meaning: "dropped data packets", unit: "1" }, 262143), "262,143");
-  assert.deepEqual([inFacts(0.12345, true), inFacts(0.12345, false), inFacts(NaN, true)], ["12.3 %", "0.1235", "none"]);
+  const facts = [inFacts(0.12345, true), inFacts(0.12345), inFacts(NaN, true), inFacts(1234.56), inFacts(1, true)];
+  assert.deepEqual(facts, ["12.3 %", "0.123", "none", "1,235", "100 %"]);
 });

@@ -23,9 +23,9 @@ export const power = (x) => {
   return `10${digits.join("")}`;
 };
 
-/** A number in a sentence or among facts: four digits; tables and files have more. @param {number} x */
+/** A number in a sentence or among facts: three digits, or all before the point; files have more. @param {number} x */
 export const brief = (x) => {
-  if (Number.isFinite(x)) return grouped(String(Number(x.toPrecision(4))));
+  if (Number.isFinite(x)) return grouped(Math.abs(x) < 100 ? String(Number(x.toPrecision(3))) : x.toFixed(0));
   return Number.isNaN(x) ? "none" : String(x);
 };
 
@@ -57,8 +57,9 @@ const entire = (x) => String(Number(x.toPrecision(6)));
 /** A probability that a reader chose, with all its digits: 10.5 %. @param {number} x */
 export const exactPercent = (x) => `${entire(100 * x)} %`;
 
-/** A number among facts, of a quantity in per cent so. @param {number} x @param {boolean} [per] */
-export const inFacts = (x, per) => (per && Number.isFinite(x) ? exactPercent(Number(x.toPrecision(3))) : brief(x));
+/** A number among facts, of a quantity in per cent so. */
+export const inFacts = (/** @type {number} */ x, per = false) =>
+  per && Number.isFinite(x) ? `${brief(100 * x)} %` : brief(x);
 
 /** The value of a slider in its field: with all digits, a fraction in per cent. @param {any} c @param {number} x */
 export const inField = (c, x) => (c.percent ? exactPercent(x) : entire(x));
