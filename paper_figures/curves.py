@@ -33,12 +33,14 @@ class Curves:
     x, y : str            Titles of the axes, with units.
     curves : tuple of Curve
     log : str             Axes in decades: "", "x", "y" or "xy".
+    percent : str         Axes of fractions, which the picture has in per cent: "", "x", "y" or "xy".
     """
 
     x: str
     y: str
     curves: tuple[Curve, ...]
     log: str = ""
+    percent: str = ""
 
 
 def evidence(name: str, caption: str) -> Callable[[Callable[[], Curves]], Callable[[], Curves]]:
@@ -76,4 +78,6 @@ def drawn(what: Curves) -> go.Figure:
         yaxis={"title": what.y, "type": "log" if "y" in what.log else "linear", "exponentformat": "power"},
         showlegend=True,
     )  # fmt: skip
+    for way in what.percent:
+        drawing.update_layout({f"{way}axis_tickformat": "~%"})
     return drawing

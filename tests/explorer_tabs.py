@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 import urllib.error
 import urllib.request
@@ -16,6 +17,19 @@ from playwright.sync_api import Page
 PATIENCE = 180_000
 #: Pages on which what is alike on all is tried each time; on the others with the slow tests.
 OFTEN = {"", "sub-packet", "own-model", "strip", "paper-leap"}
+
+#: Words with which the name of a fraction or of a probability begins: it is in per cent in all places of a page.
+FRACTION = re.compile(
+    r"(silent |time )?(fraction|share|probability|chance|utilisation)\b|"
+    r"([\w-]+[ -])?(loss|drop) (probability|rate)\b|(loss|lost) "
+)
+
+
+def bare(layout: dict[str, Any]) -> list[str]:
+    """Titles of axes of a Plotly layout that name a fraction, whose ticks are not in per cent."""
+    axes = [axis for name, axis in layout.items() if name[1:5] == "axis" and axis.get("type") != "log"]
+    titles = [axis.get("title", {}).get("text", "") for axis in axes if not axis.get("tickformat", "").endswith("%")]
+    return [title for title in titles if FRACTION.match(title) and "[" not in title]
 
 
 def often(slugs: Iterable[str]) -> list[Any]:

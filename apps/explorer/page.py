@@ -54,6 +54,8 @@ class Control:
         Between neighbouring values; whole numbers have 1.
     log : bool
         Whether the slider moves in decades.
+    percent : bool
+        Whether it is a fraction, which the page shows in per cent.
     only : tuple of str
         Words of the page's choice with which it is shown; without any, always.
     shown_from : (name, number), optional
@@ -71,6 +73,7 @@ class Control:
     log: bool = False
     only: tuple[str, ...] = ()
     shown_from: tuple[str, float] | None = None
+    percent: bool = False
 
     def read(self, text: str) -> float:
         """A value from an address, read as the command reads it.
@@ -109,6 +112,7 @@ def control(
     step: float = 0.0,
     log: bool = False,
     only: tuple[str, ...] = (),
+    percent: bool = False,
 ) -> Control:
     """A slider for a field of a model.
 
@@ -129,7 +133,7 @@ def control(
     if below or above:
         raise ValueError(f"the slider of {name} must stay within {row['interval']}, got [{low:g}, {high:g}]")
     step = step or (1.0 if row["integer"] else (high - low) / 500)
-    return Control(name, row["symbol"], row["unit"], row["meaning"], low, high, start, step, log, only)
+    return Control(name, row["symbol"], row["unit"], row["meaning"], low, high, start, step, log, only, percent=percent)
 
 
 @dataclass(frozen=True)

@@ -233,7 +233,7 @@ def _solve(main: SubPacketChainVsPackets) -> dict[str, Any]:
     return {
         "points": f"{POINTS:,}",
         "sweep_ms": f"{1e3 * elapsed:.0f}",
-        "figure": sent_against_loss(shown.observe(stationary(shown.chain()))),
+        "figure": sent_against_loss(shown.observe(stationary(shown.chain()))).update_xaxes(tickformat="~%"),
         "exact": {
             "numerator": silent.p,
             "denominator": silent.q,

@@ -27,7 +27,7 @@ CLASSES = {
 COLOURS = {rules.HOLDS: GREEN, rules.CONDITIONS: ORANGE, rules.FAILS: RED, rules.OPEN: GREY}
 #: Paper -> claims of its table of numbers, its title, and the axis.
 TABLES = {
-    "leap": ("leap.table1.", "Table 1: transfers finished, by density", "share of transfers that finish"),
+    "leap": ("leap.table1.", "Table 1: transfers finished, by density", "fraction of transfers that finish"),
     "mtcp": ("mtcp.table4.", "Table 4: throughput, by loss of ACKs", "throughput [Mbit/s]"),
 }
 #: The rows of Table 1 at the highest load: the paper's headline.
@@ -69,7 +69,7 @@ def chain_finding(result: xr.Dataset, figure: go.Figure) -> tuple[str, dict[str,
         for one in json.loads(figure.to_json())["data"]
         if one["xaxis"] == "x" and one["legendgroup"] in names
     ]
-    return text, {"data": data, "layout": _axes("packet-loss probability", "silent epochs")}
+    return text, {"data": data, "layout": _axes("packet-loss probability", "silent epochs", "xy")}
 
 
 def leap_finding() -> tuple[str, dict[str, Any]]:
@@ -84,7 +84,7 @@ def leap_finding() -> tuple[str, dict[str, Any]]:
         {"type": "bar", "name": name, "x": list(table), "y": list(table.values()), "marker": {"color": colour}}
         for name, table, colour in (("printed", printed, GREY), ("packets", ours, BLUE))
     ]
-    return text, {"data": data, "layout": _axes("", "transfers that finish")}
+    return text, {"data": data, "layout": _axes("", "transfers that finish", "y")}
 
 
 def linux_finding(verdicts: Mapping[str, list[str]]) -> tuple[str, dict[str, Any]]:
@@ -142,7 +142,7 @@ def table_figure(paper: str) -> dict[str, Any]:
         domain = [low, low + 0.8 / len(senders)]
         layout |= {
             f"xaxis{x[1:]}": {"domain": domain, "anchor": y},
-            f"yaxis{y[1:]}": {"anchor": x, "rangemode": "tozero"},
+            f"yaxis{y[1:]}": {"anchor": x, "rangemode": "tozero"} | ({"tickformat": "~%"} if paper == "leap" else {}),
         }
         layout[f"yaxis{y[1:]}"] |= {"matches": "y", "showticklabels": False} if i else {"title": {"text": axis}}
         layout["annotations"].append(
@@ -151,8 +151,13 @@ def table_figure(paper: str) -> dict[str, Any]:
     return {"data": data, "layout": layout}
 
 
-def _axes(x: str, y: str) -> dict[str, Any]:
+def _axes(x: str, y: str, percent: str = "") -> dict[str, Any]:
+    """Both axes from 0; in per cent those of fractions: "", "x", "y" or "xy"."""
     return {
-        "xaxis": {"title": {"text": x}, "rangemode": "tozero"}, "yaxis": {"title": {"text": y}, "rangemode": "tozero"},
+        **{
+            f"{way}axis": {"title": {"text": words}, "rangemode": "tozero"}
+            | ({"tickformat": "~%"} if way in percent else {})
+            for way, words in (("x", x), ("y", y))
+        },
         "height": 190,
     }  # fmt: skip

@@ -73,7 +73,7 @@ def collapse_figure() -> go.Figure:
         )  # fmt: skip
     picture.add_hline(y=1.0, line={"color": "#333333", "width": 1})
     picture.update_layout(height=420, template="plotly_white", legend=LEGEND_BELOW, margin={"t": 30})
-    picture.update_xaxes(title_text="packet-loss probability")
+    picture.update_xaxes(title_text="packet-loss probability", tickformat="~%")
     picture.update_yaxes(title_text="time at a level over time at the one below", rangemode="tozero")
     return picture
 

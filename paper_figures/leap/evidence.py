@@ -23,16 +23,16 @@ def law() -> Curves:
     for duplicates in (0.0, 0.1, 0.2):
         share = OverloadedStar(density=density, duplicates=duplicates).finished()
         curves.append(Curve(f"{100 * duplicates:g} % duplicates", density, np.asarray(share)))
-    return Curves("flow density [1/s]", "finished over generated transfers", tuple(curves))
+    return Curves("flow density [1/s]", "fraction of transfers that finish", tuple(curves), percent="y")
 
 
 @evidence("leap.causes", "Timeouts due to lost acknowledgements, and how often LEAP's suspicion is right")
 def causes() -> Curves:
     """By window: all timeouts; and those before which no duplicate acknowledgement came."""
-    return Curves(LOSS_AXIS, "share due to lost acknowledgements", (
+    return Curves(LOSS_AXIS, "fraction due to lost acknowledgements", (
         *(Curve(f"timeouts, window {w}", LOSS, np.asarray(LeapTimeout(BOTH, BOTH, w).ack_share())) for w in (1, 2, 4)),
         Curve("suspicion right, any window", LOSS, np.asarray(LeapTimeout(BOTH, BOTH, 4).suspicion_right()), "dash"),
-    ))  # fmt: skip
+    ), percent="xy")  # fmt: skip
 
 
 @evidence("leap.closed", "Duplicates and segments sent with LEAP over those without it, windows of one")
@@ -41,6 +41,5 @@ def closed() -> Curves:
     model = LeapTransfer(BOTH, BOTH)
     duplicates = np.asarray(model.duplicates_leap()) / np.asarray(model.duplicates_plain())
     sent = np.asarray(model.transmissions_leap()) / np.asarray(model.transmissions_plain())
-    return Curves(
-        LOSS_AXIS, "with LEAP over without", (Curve("duplicates", LOSS, duplicates), Curve("segments sent", LOSS, sent))
-    )
+    curves = (Curve("duplicates", LOSS, duplicates), Curve("segments sent", LOSS, sent))
+    return Curves(LOSS_AXIS, "with LEAP over without", curves, percent="x")

@@ -67,7 +67,9 @@ def _mark(drawing: go.Figure, scale: dict[float, float] | None = None) -> go.Fig
 def table1(result: xr.Dataset) -> go.Figure:
     """Lines: packets. Crosses: the paper's 20 cells."""
     rows = [(str(s), result.finished.sel(sender=s)) for s in result.sender.values]
-    return _mark(_lines(_densities(result), rows, "finished over generated transfers", DENSITY))
+    return _mark(_lines(_densities(result), rows, "fraction of transfers that finish", DENSITY)).update_yaxes(
+        tickformat="~%"
+    )
 
 
 def _number(result: xr.Dataset, senders: Sequence[str]) -> go.Figure:

@@ -13,7 +13,7 @@ from tcpdynamics.solvers import self_consistent, stationary
 from ..curves import Curve, Curves, evidence
 
 LOSS = np.linspace(0.01, 0.49, 97)
-SILENT = "share of epochs without a packet"
+SILENT = "fraction of epochs without a packet"
 LOSS_AXIS = "packet-loss probability"
 
 
@@ -82,7 +82,7 @@ def idle() -> Curves:
         Curve("eq. (8), series", few, [idle_series(0, x) for x in few], "markers"),
         Curve("eq. (11), series as printed", few, few * right, "markers"),
         Curve("eq. (11), series without the factor p", few, right, "markers"),
-    ))  # fmt: skip
+    ), percent="x")  # fmt: skip
 
 
 @evidence("sub_packet.silence", "Silent epochs against loss: printed chain, and exact chain with deep backoff")
@@ -93,7 +93,7 @@ def silence() -> Curves:
         "deep backoff, three successes end it": SubPacketExact(loss=LOSS, backoff_cap=60),
         "deep backoff, the first ACK ends it": SubPacketExact(loss=LOSS, backoff_cap=60, collapse=1),
     }
-    return Curves(LOSS_AXIS, SILENT, tuple(Curve(n, LOSS, _silent(m)) for n, m in models.items()))
+    return Curves(LOSS_AXIS, SILENT, tuple(Curve(n, LOSS, _silent(m)) for n, m in models.items()), percent="xy")
 
 
 @evidence("sub_packet.timeout", "Silent epochs against loss for four timeouts in round-trip times")
@@ -102,7 +102,7 @@ def timeout() -> Curves:
     return Curves(LOSS_AXIS, SILENT, tuple(
         Curve(f"T0/RTT = {ratio}", LOSS, _silent(SubPacketExact(loss=LOSS, base_timeout=ratio)))
         for ratio in (2, 3, 5, 10)
-    ))  # fmt: skip
+    ), percent="xy")  # fmt: skip
 
 
 @evidence("sub_packet.load", "Self-consistent loss against the number of flows on 1 Mbit/s")
@@ -112,7 +112,7 @@ def load() -> Curves:
     loss = self_consistent(SharedLink(flows=flows, capacity=1e6, base_rtt=0.2, buffer=50).balance()).root
     return Curves("flows on the link", LOSS_AXIS, (
         Curve("self-consistent loss", flows, loss.values), Curve("the paper: 30 %", [800.0], [0.30], "markers"),
-    ))  # fmt: skip
+    ), percent="y")  # fmt: skip
 
 
 def _silent(model: SubPacketFull | SubPacketExact) -> np.ndarray:

@@ -80,7 +80,9 @@ def fig2(result: xr.Dataset) -> go.Figure:
 def fig3(result: xr.Dataset) -> go.Figure:
     """Lines: mean over slices, a reading each. Mark: the printed share of flows that get nothing."""
     share = 10.0  # kbit/s, of 100 flows on 1 Mbit/s
-    drawing = _blank("goodput in 20 s [kbit/s]", "share of flows", yaxis_range=[0, 1.02], height=560)
+    drawing = _blank(
+        "goodput in 20 s [kbit/s]", "fraction of flows", yaxis_range=[0, 1.02], yaxis_tickformat="~%", height=560
+    )
     part = result.sel(flows="100").mean("replication")
     for i, reading in enumerate(part.reading.values):
         values = [float(part[f"slice_{p}"].isel(reading=i)) * share for p in PERCENTS]
@@ -159,8 +161,8 @@ def _panels(result: xr.Dataset, links: tuple[str, ...]) -> go.Figure:
                 ),
                 **at,
             )  # fmt: skip
-    drawing.update_xaxes(title_text="packet-loss probability")
-    drawing.update_yaxes(rangemode="tozero")
+    drawing.update_xaxes(title_text="packet-loss probability", tickformat="~%")
+    drawing.update_yaxes(rangemode="tozero", tickformat="~%")
     drawing.update_layout(template="plotly_white", height=620, legend=LEGEND_BELOW)
     return drawing
 

@@ -133,4 +133,4 @@ def two_links() -> Curves:
     for name, kind in models.items():
         model = kind(phi=0.75, psi=0.25, bdp_1=100.0, bdp_3=100.0, buffer_1=each, buffer_3=each)
         curves.append(Curve(name, share, trajectory(model, [1000]).utilisation_1.isel(time=-1).values))
-    return Curves("buffer [% of the bandwidth-delay product]", "utilisation", tuple(curves))
+    return Curves("buffer [% of the bandwidth-delay product]", "utilisation", tuple(curves), percent="y")

@@ -52,7 +52,7 @@ def table3(result: xr.Dataset) -> go.Figure:
                 marker={"symbol": "x", "color": "#000000", "size": 8}, legendgroup="printed", alignmentgroup="a",
                 showlegend=column == 1 and protocol == "Reno", **place,
             )  # fmt: skip
-    panels.update_yaxes(range=[0, 1.05])
+    panels.update_yaxes(range=[0, 1.05]).update_yaxes(tickformat="~%", col=2)
     panels.update_layout(
         barmode="group", scattermode="group", template="plotly_white", height=480, legend=LEGEND_BELOW, showlegend=True,
         xaxis_title="link", xaxis2_title="link",
@@ -123,6 +123,6 @@ def fig5(result: xr.Dataset) -> go.Figure:
             _bars(panels, panel, str(protocol), words, values.sel(protocol=protocol), colour)
     panels.update_layout(
         barmode="group", template="plotly_white", height=620, legend={"orientation": "h", "y": -0.08}, showlegend=True,
-        xaxis_title="link", yaxis_title="share",
+        xaxis_title="link",
     )  # fmt: skip
-    return panels
+    return panels.update_yaxes(tickformat="~%", row=1)

@@ -11,28 +11,29 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from explorer_tabs import keep, numbers, opened, table_of
+from explorer_tabs import FRACTION, keep, numbers, often, opened, table_of
 from playwright.sync_api import Page
 from textbook_models import MODELS
 
 from tcpdynamics.apps.explorer import shown
 from tcpdynamics.apps.explorer.lotka_volterra_motion import BOUNDED
-from tcpdynamics.apps.explorer.page import Choice, Text
+from tcpdynamics.apps.explorer.page import Choice, Control, Text
 from tcpdynamics.apps.explorer.pages import pages
 from tcpdynamics.errors import InputError
 from tcpdynamics.quantities import only_number
 
-#: The CSV of each picture, without a download each.
-SAVED = """async () => {
+#: A file of each picture, without a download each.
+SAVED = """async (word) => {
   const kept = [], made = URL.createObjectURL, click = HTMLAnchorElement.prototype.click;
   URL.createObjectURL = (blob) => { kept.push(blob); return "blob:null"; };
   HTMLAnchorElement.prototype.click = () => {};
-  for (const f of document.querySelectorAll(".figure")) [...f.querySelectorAll("button")].find((b) => b.textContent === "CSV").click();
+  for (const f of document.querySelectorAll(".figure")) [...f.querySelectorAll("button")].find((b) => b.textContent === word)?.click();
   Object.assign(URL, { createObjectURL: made });
   HTMLAnchorElement.prototype.click = click;
   return Promise.all(kept.map((blob) => blob.text()));
@@ -160,7 +161,7 @@ def check(tab: Page, server: str, slug: str, words: dict[str, Any], folder: Path
         tab.get_by_text("states of the simulator").wait_for()
     if slug == "lotka-volterra" and words.get("ratio", 1) != 1 and words.get("reading", "delayed") in BOUNDED:
         tab.get_by_text("by exact roots, these access links").wait_for()
-    for i, (figure, text) in enumerate(zip(page.figures, tab.evaluate(SAVED), strict=True)):
+    for i, (figure, text) in enumerate(zip(page.figures, tab.evaluate(SAVED, "CSV"), strict=True)):
         shown = pd.read_csv(io.StringIO(text))
         computed = table_of(figure.code(values) if figure.code else code_here(tab, figure.name))
         if figure.name == "ends" and "delayed" in values["reading"]:
@@ -290,6 +291,85 @@ def test_images_have_the_words_and_the_mark_of_the_picture(tab: Page, server: st
     opened(tab, f"{server}/fairness")
     assert kept(tab, "indices")["layout"]["xaxis"]["ticktext"][:3] == ["Jain", "min/max", "entropy"]
     assert kept(tab, "bounds")["layout"]["xaxis"]["ticktext"] == ["Jain's index", "4r/(1 + r)²", "1/n"]
+
+
+#: A tick that is a number.
+TICK = re.compile(r"\u2212?[\d.,]+( %)?|10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+")
+PAGES_WITH_PICTURES = [slug for slug, page in pages().items() if page.figures and not page.article]
+#: What is seen of a page: names beside samples, by picture; settings; facts with their names and meanings.
+SEEN = """() => ({
+  legends: [...document.querySelectorAll(".figure")].map((f) => [...f.querySelectorAll(".legend > span:not(.at)")].map((s) => {
+    const one = s.cloneNode(true);
+    one.querySelectorAll(".value").forEach((value) => value.remove());
+    return one.textContent.trim();
+  })),
+  fields: Object.fromEntries([...document.querySelectorAll(".control:not([hidden])")].map((one) => {
+    const box = one.querySelector("input.exact, select");
+    return [one.dataset.control, box && (box.tagName === "SELECT" ? box.selectedOptions[0].textContent : box.value)];
+  })),
+  facts: [
+    ...[...document.querySelectorAll("dl.facts > div")].map((one) => [
+      one.querySelector("dt").textContent, one.querySelector("dd span").textContent, [one.querySelector("b").textContent]]),
+    ...[...document.querySelectorAll("table.compared tbody tr")].map((row) => [
+      row.cells[0].firstChild.textContent, row.cells[0].lastChild.textContent, [...row.cells].slice(1).map((c) => c.textContent)]),
+  ],
+})"""  # noqa: E501
+
+
+def texts_of(svg: str) -> list[tuple[str, str]]:
+    """The texts of a picture in order, and where each stands: "start", "middle", "end", or "turned" along an axis."""
+    found = [one for one in ElementTree.fromstring(svg).iter() if one.tag.endswith("text")]
+    return [
+        (
+            " ".join(" ".join(one.itertext()).split()),
+            "turned" if "rotate" in one.get("transform", "") else one.get("text-anchor", "start"),
+        )
+        for one in found
+    ]
+
+
+@pytest.mark.parametrize("slug", often(PAGES_WITH_PICTURES))
+def test_a_quantity_has_one_form_in_all_places_of_a_page(tab: Page, files: Path, slug: str) -> None:
+    """Fractions are in per cent on axes, in fields, among facts and in captions, save on logarithmic axes."""
+    opened(tab, (files / f"{slug}.html").as_uri())
+    seen, page = tab.evaluate(SEEN), pages()[slug]
+    for c in page.controls:
+        if isinstance(c, Control) and c.unit == "1" and seen["fields"].get(c.name):
+            per = bool(FRACTION.match(c.meaning)) and not c.log
+            assert seen["fields"][c.name].endswith(" %") == per, c.meaning
+    for name, means, cells in seen["facts"]:
+        per = any(FRACTION.match(words) for words in (name, means))
+        bare = [cell for cell in cells if re.fullmatch(r"0\.\d+", cell)]
+        assert not (per and bare) and (per or not any(cell.endswith(" %") for cell in cells) or "error" in name), (
+            name,
+            cells,
+        )
+    for svg in tab.evaluate(SAVED, "SVG"):
+        texts = texts_of(svg)
+        for ways, titles in ((("end",), ("turned",)), (("middle", "turned"), ("middle",))):
+            title = next((words for words, way in texts if way in titles and not TICK.fullmatch(words)), "")
+            ticks = [words for words, way in texts if way in ways and TICK.fullmatch(words)]
+            if FRACTION.match(title) and not any("10\u207b" in words for words in ticks):
+                assert all(words.endswith("%") for words in ticks), (title, ticks)
+
+
+@pytest.mark.parametrize("slug", often(PAGES_WITH_PICTURES))
+def test_a_saved_picture_has_what_is_needed_to_read_it(tab: Page, files: Path, slug: str) -> None:
+    """The names in its legend, the settings as the page shows them, and no advice that only the page can follow."""
+    opened(tab, (files / f"{slug}.html").as_uri())
+    seen, page = tab.evaluate(SEEN), pages()[slug]
+    saved = tab.evaluate(SAVED, "SVG")
+    assert len(saved) == len(page.figures)
+    for figure, svg, names in zip(page.figures, saved, seen["legends"], strict=True):
+        words = " ".join(text for text, _ in texts_of(svg))
+        assert not re.search(r"\b(Click|Drag|[Pp]ress|under More|Run its)\b", words), figure.name  # on the page alone
+        if len(names) > 1:
+            assert [name for name in names if " ".join(name.split()) not in words] == [], figure.name
+        for c in page.controls:
+            value = seen["fields"].get(c.name)
+            if value and not isinstance(c, Text):
+                number = f"{int(value):,}" if value.isdecimal() else value
+                assert f"{c.meaning}: {number}" in words, (figure.name, words)
 
 
 INTERVALS = """() => {

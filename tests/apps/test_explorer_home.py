@@ -78,7 +78,11 @@ def test_the_lights_are_saved_with_their_numbers_and_code(tab: Page, other: Page
             keep(tab, ".living", kind)
         kept[kind] = Path(download.value.path()).read_bytes()
     assert kept["PNG"].startswith(b"\x89PNG") and kept["NetCDF"].startswith(b"CDF")
-    assert kept["SVG"].count(b"<circle") == 40 and b"Of 40 users, " in kept["SVG"]
+    assert (
+        kept["SVG"].count(b"<circle") == 40 + 3
+        and b"nothing for 20 s" in kept["SVG"]
+        and b"Of 40 users, " in kept["SVG"]
+    )
     rows = [row.split(",") for row in kept["CSV"].decode().splitlines()]
     assert [row[0] for row in rows] == ["method", "model", "packets", "Linux"]
     assert float(rows[1][2]) == pytest.approx(came["model"], rel=1e-9)

@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl, urlsplit
 import numpy as np
 import plotly.graph_objects as go
 import pytest
+from explorer_tabs import bare
 
 from tcpdynamics.apps.explorer.pages import pages
 from tcpdynamics.apps.ledger_rows import NOT_YET
@@ -43,6 +44,12 @@ def test_links_move_their_figures(name: str) -> None:
 def test_every_figure_has_a_link_that_moves_it(page: str) -> None:
     assert set(re.findall(r'id="figure-([\w-]+)"', page)) <= set(MOVES)
     assert page.count('class="drawn"') == page.count('class="move"') > 3
+
+
+def test_fractions_are_in_per_cent(page: str) -> None:
+    """As on the explorer's axes; on a logarithmic axis they are not."""
+    drawn = re.findall(r'<script type="application/json">(.*?)</script>', page)
+    assert len(drawn) > 3 and [title for text in drawn for title in bare(json.loads(text)["layout"])] == []
 
 
 def test_first_screen_counts_what_the_ledger_has(page: str) -> None:

@@ -1,9 +1,11 @@
 """The report's sections on mechanisms of the papers, from comparisons that are shorter still."""
 
 import html
+import json
 import re
 
 import pytest
+from explorer_tabs import bare
 
 from tcpdynamics.apps.report.build import SECTIONS
 from tcpdynamics.apps.report.steps import SECONDS
@@ -64,6 +66,8 @@ def test_a_section_has_its_anchor_its_figures_its_words_and_its_steps(name, shor
     inside, above = WORDS[name]
     assert f'id="{name}"' in made.html and made.title and steps and set(steps) <= set(SECONDS)
     assert 'class="drawn" id="figure-' in made.html
+    drawn = re.findall(r'<script type="application/json">(.*?)</script>', made.html)
+    assert [title for figure in drawn for title in bare(json.loads(figure)["layout"])] == []
     shown = html.unescape(str(made.html))
     assert all(words in shown for words in inside) and above in made.answer and made.answer in shown
     assert "nan" not in text.lower() and "tcpdynamics validate" in text

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { drawing, figureSvg } from "../../apps/explorer/assets/core/figure.js";
-import { exactPercent, inField, isFraction, typedNumber, withUnit } from "../../apps/explorer/assets/core/numbers.js";
+import { exactPercent, inFacts, inField, typedNumber, withUnit } from "../../apps/explorer/assets/core/numbers.js";
 import { numberText, pixel, scaleOf, ticksOf } from "../../apps/explorer/assets/core/ticks.js";
 import { dashes, paint, path, scaled } from "../../apps/explorer/assets/core/marks.js";
 
@@ -219,29 +219,15 @@ test("a comma that is typed is read by one rule, and said", () => {
   assert.deepEqual(typedNumber("1.5"), [1.5, ""]);
 });
 
-test("fractions are in per cent, with all digits of a slider", () => {
-  const drop = { meaning: "packet-loss probability", unit: "1", log: false };
+test("fractions are in per cent where they are declared so, with all digits of a slider", () => {
+  const drop = { meaning: "packet-loss probability", unit: "1", percent: true };
   for (let i = 1; i < 1000; i++)
     assert.equal(typedNumber(inField(drop, i / 1000))[0], Number((i / 1000).toPrecision(12)));
   assert.deepEqual(
-    [exactPercent(0.105), withUnit(drop, 0.105), inField({ ...drop, log: true }, 1e-5)],
+    [exactPercent(0.105), withUnit(drop, 0.105), inField({ ...drop, percent: false }, 1e-5)],
     ["10.5 %", "10.5 %", "0.00001"],
   );
   assert.equal(withUnit({ meaning: "dropped data packets", unit: "1" }, 262143), "262,143");
-  const names = [
-    "drop probability of ACKs",
-    "loss rate",
-    "silent fraction of round trips",
-    "fraction",
-    "utilisation",
-    "probability",
-  ];
-  assert.deepEqual(
-    names.filter((name) => !isFraction(name)),
-    [],
-  );
-  assert.deepEqual(
-    ["index, fraction of the link", "goodput [packet per RTT]", "weight of the past"].filter(isFraction),
-    [],
-  );
+  const facts = [inFacts(0.12345, true), inFacts(0.12345), inFacts(NaN, true), inFacts(1234.56), inFacts(1, true)];
+  assert.deepEqual(facts, ["12.3 %", "0.123", "none", "1,235", "100 %"]);
 });

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from explorer_tabs import bare
 
 from tcpdynamics import paper_figures
 from tcpdynamics.apps.command.main import cli
@@ -20,6 +21,7 @@ def test_a_figure_is_drawn_by_its_name(name: str) -> None:
     figure = paper_figures.figures()[name]
     drawing = figure(**({"points": 11} if name == "t_refwa.stability" else {}))
     assert len(drawing.data) >= 2 and drawing.layout.xaxis.title.text
+    assert bare(drawing.to_plotly_json()["layout"]) == []
     assert figure.caption and not figure.caption.endswith(".")
 
 

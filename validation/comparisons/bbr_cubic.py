@@ -169,7 +169,7 @@ class BbrVsCubic(Study):
             title_text="buffer [bandwidth-delay products]", type="log", tickvals=result.buffer.values,
             ticktext=[f"{x:g}" for x in result.buffer.values],
         )  # fmt: skip
-        picture.update_yaxes(title_text="share of BBR's flow", range=[0, 1])
+        picture.update_yaxes(title_text="BBR's fraction of the goodput", range=[0, 1], tickformat="~%")
         return picture
 
     @staticmethod

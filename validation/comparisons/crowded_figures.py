@@ -54,7 +54,9 @@ def goodputs(result: xr.Dataset) -> go.Figure:
             line={"color": BLACK, "dash": "dash", "width": 1}, mode="lines", showlegend=column == 1, row=1, col=column,
         )  # fmt: skip
     panels.update_xaxes(title_text="goodput in 20 s over the fair share", rangemode="tozero")
-    return panels.update_yaxes(title_text="share of flows below", range=[0, 1.02], col=1)
+    return panels.update_yaxes(tickformat="~%").update_yaxes(
+        title_text="fraction of flows below", range=[0, 1.02], col=1
+    )
 
 
 def laws(result: xr.Dataset) -> go.Figure:
@@ -79,8 +81,8 @@ def laws(result: xr.Dataset) -> go.Figure:
                 error_y=error_bars(at, "mean"), marker={"color": look["line"]["color"], "symbol": symbols, "size": 7},
                 showlegend=n == 0, legendgroup=name, row=n // 3 + 1, col=n % 3 + 1,
             )  # fmt: skip
-    panels.update_xaxes(title_text="packet-loss probability", row=2)
-    panels.update_yaxes(rangemode="tozero")
+    panels.update_xaxes(tickformat="~%").update_xaxes(title_text="packet-loss probability", row=2)
+    panels.update_yaxes(rangemode="tozero", tickformat="~%")
     return panels.update_layout(height=640, legend=LEGEND_BELOW | {"y": -0.14})
 
 
@@ -100,7 +102,7 @@ def distances(result: xr.Dataset) -> go.Figure:
                 showlegend=column == 1, legendgroup=name, row=1, col=column,
             )  # fmt: skip
         panels.add_hline(y=0.1, line={"dash": "dot", "width": 1}, row=1, col=column)
-    panels.update_xaxes(title_text="packet-loss probability")
+    panels.update_xaxes(title_text="packet-loss probability", tickformat="~%")
     return panels.update_yaxes(title_text="total-variation distance", range=[0, 1], col=1)
 
 

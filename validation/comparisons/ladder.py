@@ -312,7 +312,7 @@ class SenderChainLadder(Comparison):
                 error_y=error_bars(part, "distance"),
             )  # fmt: skip
         picture.update_layout(height=460, template="plotly_white", legend=LEGEND_BELOW | {"y": -0.3}, margin={"t": 30})
-        picture.update_xaxes(title_text="packet-loss probability")
+        picture.update_xaxes(title_text="packet-loss probability", tickformat="~%")
         picture.update_yaxes(title_text="total-variation distance of a step", rangemode="tozero")
         return picture
 
@@ -331,7 +331,7 @@ class SenderChainLadder(Comparison):
                 error_y=error_bars(part, "queue_distance"),
             )  # fmt: skip
         picture.update_layout(height=420, template="plotly_white", legend=LEGEND_BELOW, margin={"t": 30})
-        picture.update_xaxes(title_text="measured packet-loss probability", rangemode="tozero")
+        picture.update_xaxes(title_text="measured packet-loss probability", rangemode="tozero", tickformat="~%")
         picture.update_yaxes(title_text="total-variation distance", rangemode="tozero")
         return picture
 
@@ -354,7 +354,7 @@ class SenderChainLadder(Comparison):
             )  # fmt: skip
         picture.update_layout(height=420, template="plotly_white", legend=LEGEND_BELOW, margin={"t": 30})
         picture.update_xaxes(title_text="flows on the link", type="log")
-        picture.update_yaxes(title_text="packet-loss probability", rangemode="tozero")
+        picture.update_yaxes(title_text="packet-loss probability", rangemode="tozero", tickformat="~%")
         return picture
 
     @staticmethod

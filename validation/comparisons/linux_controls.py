@@ -226,8 +226,8 @@ class LinuxControls(Study):
                     showlegend=column == 1, marker={"color": COLOURS[place], "size": 7, "symbol": place},
                     error_x={"array": scale * (one.mean_high - one["mean"]).values}, row=1, col=column,
                 )  # fmt: skip
-            unit = " [ms]" if name == "queueing delay" else " [1]"
-            axis = {"title_text": name + unit} | ({"type": "log"} if name == "loss rate" else {})
+            more = {"loss rate": {"type": "log"}, "use of the link": {"tickformat": "~%"}}.get(name, {})
+            axis = {"title_text": f"{name} [ms]" if name == "queueing delay" else name} | more
             picture.update_xaxes(**axis, row=1, col=column)
         picture.update_layout(height=900, template="plotly_white", legend=LEGEND_BELOW, margin={"t": 30})
         return picture

@@ -214,6 +214,8 @@ class PacketsVsLinux(Study):
                 )  # fmt: skip
         panels.update_xaxes(title_text="flows on 1 Mbit/s")
         panels.update_yaxes(rangemode="tozero")
+        for column in (1, 2, 4):
+            panels.update_yaxes(tickformat="~%", col=column)
         panels.update_layout(height=460, template="plotly_white", legend=LEGEND_BELOW | {"y": -0.25}, margin={"t": 50})
         return panels
 

@@ -174,7 +174,7 @@ class SenderChainVsPackets(Comparison):
             x=result.loss.values, y=noise.values, name="by chance alone", line={"dash": "dot", "color": "#555555"}
         )
         picture.update_layout(height=420, template="plotly_white", legend=LEGEND_BELOW, margin={"t": 30})
-        picture.update_xaxes(title_text="packet-loss probability")
+        picture.update_xaxes(title_text="packet-loss probability", tickformat="~%")
         picture.update_yaxes(title_text="total-variation distance", rangemode="tozero")
         return picture
 

@@ -417,7 +417,7 @@ class SubPacketChainVsPackets(Comparison):
             lowest = {"title_text": "packet-loss probability", "showticklabels": True}
             panels.update_xaxes(lowest, row=rows - 1, col=column + 1)
         panels.update_yaxes(title_text="probability of an epoch", col=1)
-        panels.update_yaxes(rangemode="tozero")
+        panels.update_yaxes(rangemode="tozero", tickformat="~%").update_xaxes(tickformat="~%")
         panels.update_layout(
             height=310 * rows, legend={"orientation": "h", "y": -0.28 / rows}, margin={"t": 70}, template="plotly_white"
         )
@@ -547,7 +547,11 @@ class SubPacketChainVsPackets(Comparison):
                 )
             )  # fmt: skip
         figure.update_layout(
-            **FIGURE_LAYOUT, height=420, xaxis_title="flows on the link, N", yaxis_title="packet-loss probability"
+            **FIGURE_LAYOUT,
+            height=420,
+            xaxis_title="flows on the link, N",
+            yaxis_title="packet-loss probability",
+            yaxis_tickformat="~%",
         )
         return figure
 

@@ -50,7 +50,7 @@ HOLDS: tuple[tuple[str, str, str], ...] = (
      "With equal round-trip times 4 to 9 times as often, because it arrives among other packets when the queue is "
      "full."),
     ("The backoff ends after m successes in a row.", "m",
-     "m = 2: with independent losses the exact chain is within 0.1 of the packets from a loss of 0.18 on, the full "
+     "m = 2: with independent losses the exact chain is within 0.1 of the packets from a loss of 18 % on, the full "
      "chain nowhere (0.13 to 0.18). m = 3: on a link with round-trip times spread by 5 % the exact chain is 0.05 to "
      "0.12 from the packets, within 0.1 at 6 of 8 loads. m = 1: not measured."),
 )  # fmt: skip
@@ -322,7 +322,7 @@ PAGE = Page(
         ),
         Choice("rules", "", "its rule book", the_sender.RULES),
         Choice("source", "", "where the loss comes from", (SLIDER, LINK)),
-        control(SubPacketFull, "loss", 0.005, 0.495, 0.1, 0.001, only=(SLIDER,)),
+        control(SubPacketFull, "loss", 0.005, 0.495, 0.1, 0.001, only=(SLIDER,), percent=True),
         Control("users", "N", "1", "users on the link", 1, 1000, 100, 1, only=(LINK,)),
         Control("rate", "C", "Mbit/s", "link rate", 0.1, 100, 1, 0.01, log=True, only=(LINK,)),
         control(SharedLink, "base_rtt", 0.01, 1, 0.2, 0.01, only=(LINK,)),

@@ -41,7 +41,7 @@ PAGE = Page(
     title="The sender's ladder",
     question="A TCP sender in six rungs, from the paper's chain to Linux: what does each simplification cost?",
     controls=(
-        Control("drop", "p", "1", "drop probability", DROPS[0], DROPS[-1], 0.2, 0.001),
+        Control("drop", "p", "1", "drop probability", DROPS[0], DROPS[-1], 0.2, 0.001, percent=True),
         Choice(
             "sender", "", "loss recovery", SENDERS,
             {"sack": "Receivers report what arrived (SACK).", "newreno": "Only cumulative acknowledgements."},

@@ -74,7 +74,7 @@ PAGE = Page(
         control(FluidTcpProportional, "gain", 1e-5, 1e-2, 2e-4, log=True, only=("proportional",)),
         control(FluidTcpRed, "min_threshold", 0, 200, 150, 10, only=("red",)),
         control(FluidTcpRed, "max_threshold", 210, 1500, 700, 10, only=("red",)),
-        control(FluidTcpRed, "p_max", 0.01, 1.0, 0.1, 0.01, only=("red",)),
+        control(FluidTcpRed, "p_max", 0.01, 1.0, 0.1, 0.01, only=("red",), percent=True),
         control(FluidTcpRed, "averaging", 0.01, 100.0, 1.0, log=True, only=("red",)),
         Control("end", "n", "RTT", "time shown, in round trips at equilibrium", 20, 300, 100, 1),
     ),

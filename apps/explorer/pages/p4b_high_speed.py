@@ -72,7 +72,7 @@ PAGE = Page(
     controls=(
         control(HighSpeedTcp, "loss", LOW, HIGH, 1e-5, log=True),
         control(ScalableTcp, "a", 0.001, 0.1, 0.01, log=True),
-        control(ScalableTcp, "b", 0.02, 0.6, 0.125, 0.005),
+        control(ScalableTcp, "b", 0.02, 0.6, 0.125, 0.005, percent=True),
         Control("end", "t", "RTT", "round trips shown", 20, 2000, 400, 10),
     ),
     figures=(

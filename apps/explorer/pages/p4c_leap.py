@@ -71,8 +71,8 @@ PAGE = Page(
     title="LEAP",
     question="What do lost acknowledgements cost, and how much of it does LEAP save?",
     controls=(
-        control(LeapTransfer, "data_loss", LOW, HIGH, 0.1, 0.001),
-        control(LeapTransfer, "ack_loss", LOW, HIGH, 0.1, 0.001),
+        control(LeapTransfer, "data_loss", LOW, HIGH, 0.1, 0.001, percent=True),
+        control(LeapTransfer, "ack_loss", LOW, HIGH, 0.1, 0.001, percent=True),
         control(LeapTimeout, "window", 1, 12, 4),
         control(OverloadedStar, "density", LEAST, MOST, 3.5, 0.01),
         Choice("variant", "", "sender of Table 1", tuple(SENDERS)),

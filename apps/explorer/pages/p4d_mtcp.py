@@ -110,8 +110,8 @@ PAGE = Page(
     question="What do lost acknowledgements cost over several routes, and which one-way times can be measured?",
     controls=(
         control(MtcpThroughput, "routes", 2, 6, 2),
-        control(MtcpThroughput, "loss", 0.001, 0.3, 0.02, 0.001),
-        control(MtcpThroughput, "ack_loss", 0.0, MOST, 0.13, 0.001),
+        control(MtcpThroughput, "loss", 0.001, 0.3, 0.02, 0.001, percent=True),
+        control(MtcpThroughput, "ack_loss", 0.0, MOST, 0.13, 0.001, percent=True),
         control(MtcpThroughput, "rtt", 0.01, 1.0, 0.073, 0.001),
         control(MtcpThroughput, "timeout", 0.1, 3.0, 0.292, 0.001),
         control(MtcpThroughput, "window_limit", 2.0, 64.0, 20.0, 0.5),

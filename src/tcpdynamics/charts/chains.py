@@ -56,7 +56,7 @@ def sent_against_loss(observed: xr.Dataset) -> go.Figure:
             line={"color": COLOURS[i % len(COLOURS)]}, mode="lines",
         )  # fmt: skip
     figure.update_layout(**LAYOUT | {"height": 420})
-    figure.update_yaxes(title_text="probability of an epoch")
+    figure.update_yaxes(title_text="probability of an epoch", tickformat="~%")
     figure.update_xaxes(**axis_scale(observed[x].values))
     return figure.update_xaxes(title_text=axis_title(x, observed[x].attrs))
 

@@ -65,7 +65,8 @@ def simulation_figure(result: xr.Dataset, what: str = "") -> go.Figure:
 def epochs_figure(result: xr.Dataset) -> go.Figure:
     """P(n packets sent in an epoch), of one run."""
     figure = _figure(f"Packets sent in an epoch: {_title(result)}", "probability of an epoch")
-    figure.add_bar(x=result.sent_in_epoch.values, y=_epoch_share(result).values, name="share of epochs")
+    figure.update_yaxes(tickformat="~%")
+    figure.add_bar(x=result.sent_in_epoch.values, y=_epoch_share(result).values, name="fraction of epochs")
     words = [*map(str, result.sent_in_epoch.values[:-1]), f"{int(result.sent_in_epoch[-1])} or more"]
     axis = {"title_text": "packets sent in an epoch", "tickvals": result.sent_in_epoch.values, "ticktext": words}
     return figure.update_xaxes(**axis)

@@ -4,9 +4,29 @@ import { refusal } from "./address.js";
 import { element, maths } from "./dom.js";
 import { exactPercent, inField, title, typedNumber, withUnit } from "./numbers.js";
 
+/** Names within the words of an address, as people write them. */
+const NAMES = {
+  bbr: "BBR",
+  codel: "CoDel",
+  cubic: "CUBIC",
+  droptail: "drop-tail",
+  fq_codel: "FQ-CoDel",
+  linux: "Linux",
+  newreno: "NewReno",
+  ns2: "ns-2",
+  red: "RED",
+  reno: "Reno",
+  rfc: "RFC",
+  rtt: "RTT",
+  rtts: "RTTs",
+  sack: "SACK",
+  sfq: "SFQ",
+  tahoe: "Tahoe",
+};
+
 /** A word of an address as people write it: "users on a link", "RTTs 5 percent apart"; names keep their hyphens. */
 export const spaced = (word) =>
-  word.replace(/(?<!^(?:cross|drop|semi))-(?=[a-z]|\d+-[a-z])/gi, " ").replace(/\brtt/g, "RTT");
+  word.replace(/(?<!^(?:cross|drop|semi))-(?=[a-z]|\d+-[a-z])/gi, " ").replace(/\w+/g, (part) => NAMES[part] || part);
 
 const chooser = (c, values, changed) => {
   const id = `control-${c.name}`,

@@ -3,10 +3,10 @@
 import { COLOURS, DASHES, style } from "./colours.js";
 import { element } from "./dom.js";
 import { sample } from "./legend.js";
-import { grouped, isFraction, isPower, nearest, power, readable } from "./numbers.js";
+import { grouped, isPower, nearest, power, readable } from "./numbers.js";
 import { ON_WHITE } from "./palette.js";
 import { Picture } from "./picture.js";
-import { percentText } from "./ticks.js";
+import { percentText, ticksIn, wordIn } from "./ticks.js";
 
 const LABEL = 12;
 const FONT = "13px system-ui, sans-serif";
@@ -17,6 +17,7 @@ const LEAST = 220,
 const AXIS = 84;
 /** Characters of a name at a curve's end; a longer name breaks after its comma. */
 const NAME = 22;
+const isBars = ({ kind }) => kind === "bars";
 const linesOf = (name) => (name.length > NAME ? name.split(/(?<=,) /) : [name]);
 
 /** The two halves of a text. @param {string} words */
@@ -40,12 +41,9 @@ const fitting = (words) => (u, axis) => {
   return lines.at(-1);
 };
 
-/** A value of a quantity: fractions in per cent, save on a logarithmic axis. */
-const wordIn = (fraction, log, x) => (!log && fraction ? percentText(Number(x.toPrecision(4))) : readable(x));
-
 /** Of an axis in decades: powers of ten where there are two, else the numbers between them. */
-const powers = (log, faint, fraction) => {
-  const plain = (x) => (fraction ? percentText(x) : grouped(String(x))); // in any language
+const powers = (log, faint, percent) => {
+  const plain = (x) => (percent ? percentText(x) : grouped(String(x))); // in any language
   if (!log) return { values: (u, at) => at.map((x) => (x === null ? "" : plain(x))) };
   const decades = (at) => at.filter((x) => x !== null && isPower(x)).length > 1;
   const word = (x, all) => (x === null ? "" : !decades(all) ? readable(x) : isPower(x) ? power(x) : "");
@@ -63,7 +61,8 @@ const strokeOf = (data, i) => {
 };
 
 /**
- * show({x, xTitle, yTitle, series: [{name, y, kind, width, dash, pale}], marker, log, xLog, linked}). Words below
+ * show({x, xTitle, yTitle, series: [{name, y, kind, width, dash, pale}], marker, log, xLog, linked, xPercent,
+ * yPercent}). The last two declare fractions: axes and words have them in per cent, files as they are. Words below
  * bars are `labels`; where they are rounded numbers, `exact` has them whole. A series may have `low` and `high`. With
  * `named` lines and points have their names at their ends at every width.
  */
@@ -79,7 +78,7 @@ export class Curves extends Picture {
   shows() {
     const { data } = this;
     if (!data || !data.linked) return null;
-    const word = (x) => wordIn(this.fraction(data.xTitle), data.xLog, x);
+    const word = (x) => wordIn(data.xPercent, x);
     return { quantity: data.linked, values: data.labels || data.x, title: data.xTitle, word };
   }
 
@@ -95,14 +94,9 @@ export class Curves extends Picture {
     this.values(k < 0 ? -1 : k);
   }
 
-  /** Whether the quantity of an axis is in per cent; `plain` quantities have names that a reader typed. */
-  fraction(title) {
-    return !this.data.plain && isFraction(title);
-  }
-
   /** A value along y; nothing where there is none. */
   word(y) {
-    return Number.isFinite(y ?? NaN) ? wordIn(this.fraction(this.data.yTitle), this.data.log, y) : "";
+    return Number.isFinite(y ?? NaN) ? wordIn(this.data.yPercent, y) : "";
   }
 
   /** What stands at a value, in words. */
@@ -119,7 +113,7 @@ export class Curves extends Picture {
     const { data } = this,
       series = data.series.map((s) => [s.name, s.kind]);
     const key = JSON.stringify([series, data.xTitle, data.yTitle, data.log, data.xLog, data.range, data.labels]);
-    const rows = data.series.some((s) => s.kind === "bars")
+    const rows = data.series.some(isBars)
       ? this.beside(data)
       : [data.x, ...data.series.map(({ y }) => (y.some(Number.isFinite) ? y : new Array(y.length).fill(null)))];
     if (key !== this.key || !this.plot) this.make(key, rows);
@@ -160,7 +154,7 @@ export class Curves extends Picture {
 
   make(key, rows) {
     const { data } = this,
-      bars = data.series.some((s) => s.kind === "bars");
+      bars = data.series.some(isBars);
     this.key = key;
     if (this.plot) this.plot.destroy();
     this.box.querySelector(".legend")?.remove();
@@ -185,14 +179,14 @@ export class Curves extends Picture {
         width: this.width || 520,
         height: this.height,
         legend: { show: false },
-        padding: [10, inPlace ? this.beyond() : data.xLog || this.fraction(data.xTitle) ? 20 : 12, 0, 0],
+        padding: [10, inPlace ? this.beyond() : data.xLog || data.xPercent ? 20 : 12, 0, 0],
         scales: {
           x: { time: false, distr: data.xLog ? 3 : 1, range: range("xRange") },
           y: { distr: data.log ? 3 : 1, range: range("range") },
         },
         axes: [
           this.across(bars),
-          { ...this.axis(data.yTitle), ...powers(data.log, style("--line"), this.fraction(data.yTitle)), size: 60 },
+          { ...this.axis(data.yTitle), ...powers(data.log, style("--line"), data.yPercent), size: 60 },
         ],
         series: [{}, ...series],
         cursor: { y: !data.linked, drag: { x: !data.pick, y: false } },
@@ -221,7 +215,7 @@ export class Curves extends Picture {
   /** The axis along x: numbers, powers of ten, or words. */
   across(bars) {
     const { data } = this,
-      axis = { ...this.axis(data.xTitle), ...powers(data.xLog, style("--line"), this.fraction(data.xTitle)) };
+      axis = { ...this.axis(data.xTitle), ...powers(data.xLog, style("--line"), data.xPercent) };
     if (!data.xRange) return axis;
     if (bars || data.labels) Object.assign(axis, { incrs: [1, 2, 5, 10, 20, 50, 100] });
     if (!data.labels) return axis;
@@ -347,7 +341,7 @@ export class Curves extends Picture {
   at(u) {
     const { data } = this,
       k = u.cursor.left >= 0 ? u.cursor.idx : null;
-    const bars = data.series.some((s) => s.kind === "bars");
+    const bars = data.series.some(isBars);
     this.values(k === null || k === undefined ? -1 : bars ? Math.floor(k / data.series.length) : k);
     if (data.linked) this.tell(u);
   }
@@ -360,8 +354,7 @@ export class Curves extends Picture {
     told.values.forEach((box, j) => {
       box.textContent = i < 0 ? "" : this.word(data.series[j].y[i]);
     });
-    told.at.textContent =
-      i < 0 ? "" : `at ${data.labels ? data.labels[i] : wordIn(this.fraction(data.xTitle), data.xLog, data.x[i])}`;
+    told.at.textContent = i < 0 ? "" : `at ${data.labels ? data.labels[i] : wordIn(data.xPercent, data.x[i])}`;
   }
 
   picking() {
@@ -429,7 +422,6 @@ export class Curves extends Picture {
     const { data } = this,
       x = Array.from(data.x);
     const ends = (range, log) => (range ? (log ? range.map(Math.log10) : range) : undefined);
-    const form = (title, log) => (!log && this.fraction(title) ? { tickformat: "~%" } : {});
     const error = (s, ys) => ({
       type: "data",
       symmetric: false,
@@ -472,14 +464,14 @@ export class Curves extends Picture {
           type: data.xLog ? "log" : "linear",
           range: ends(data.xRange, data.xLog),
           automargin: true,
-          ...form(data.xTitle, data.xLog),
-          ...(data.labels ? { tickvals: x, ticktext: data.labels } : {}),
+          ...ticksIn(data.xPercent),
+          ...(data.labels ? { tickvals: x, ticktext: data.labels } : data.series.some(isBars) ? { tickvals: x } : {}),
         },
         yaxis: {
           title: { text: data.yTitle },
           type: data.log ? "log" : "linear",
           range: ends(data.range, data.log),
-          ...form(data.yTitle, data.log),
+          ...ticksIn(data.yPercent),
         },
         legend: { orientation: "h", y: -0.25 },
       },

@@ -1,6 +1,6 @@
 // @ts-check
 // Traces of a panel as SVG text, and where their values stand.
-import { numberText, pixel } from "./ticks.js";
+import { numberText, percentText, pixel } from "./ticks.js";
 import { dashes, letters, paint, paper, path, plain, point, rectangle, round, scaled, wide } from "./marks.js";
 import { edges, gapOf } from "./traces.js";
 
@@ -39,8 +39,9 @@ function spot(px, py, spots, text, colour) {
   if (Number.isFinite(px) && Number.isFinite(py)) spots.push({ x: px, y: py, text, colour });
 }
 
-/** A value in words. @param {any} value */
-const said = (value) => (typeof value === "number" ? numberText(Number(value.toPrecision(4))) : plain(value));
+/** A value in words, of an axis in per cent so. @param {any} value @param {any} [scale] */
+const said = (value, scale) =>
+  typeof value === "number" ? (scale?.percent ? percentText : numberText)(Number(value.toPrecision(4))) : plain(value);
 
 /** @param {Trace} one @param {any} x @param {any} y @param {Sheet} sheet @param {Panel} panel */
 export function scatter(one, x, y, sheet, panel) {
@@ -82,9 +83,9 @@ export function scatter(one, x, y, sheet, panel) {
       px[i],
       py[i],
       spots,
-      `${one.name && one.listed !== null ? `${plain(one.name)}: ` : ""}${more}${said(value)}, ` +
-        said(one.ys[i]) +
-        (error ? ` ± ${said(error)}` : ""),
+      `${one.name && one.listed !== null ? `${plain(one.name)}: ` : ""}${more}${said(value, x)}, ` +
+        said(one.ys[i], y) +
+        (error ? ` ± ${said(error, y)}` : ""),
       colour,
     );
   });
@@ -228,7 +229,7 @@ export function bars(one, x, y, sheet) {
       one.flat ? b : middles[i],
       one.flat ? middles[i] : b,
       spots,
-      `${one.name ? `${plain(one.name)}: ` : ""}${said(places[i])}, ${said(one.flat ? one.xs[i] : one.ys[i])}`,
+      `${one.name ? `${plain(one.name)}: ` : ""}${said(places[i])}, ${one.flat ? said(one.xs[i], x) : said(one.ys[i], y)}`,
       colour,
     );
   });

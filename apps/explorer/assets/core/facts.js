@@ -1,18 +1,19 @@
 // @ts-check
 import { element, maths } from "./dom.js";
-import { brief, shown, title } from "./numbers.js";
+import { inFacts, title } from "./numbers.js";
 import { Picture } from "./picture.js";
 
 /** Numbers, each with its unit and a sentence: show({rows: [{name, value, unit, means}]}), or several in a row:
- *  show({columns: ["one", "two"], rows: [{name, values, unit, means}]}). */
+ *  show({columns: ["one", "two"], rows: [{name, values, unit, means}]}). Fractions of a row that is `percent` are
+ *  shown in per cent; files have them as they are. */
 export class Facts extends Picture {
   show(data) {
     this.data = data;
     if (data.columns) return this.compare(data);
-    const said = ({ value, unit }) =>
+    const said = ({ value, unit, percent }) =>
       typeof value === "number" && !Number.isFinite(value)
         ? "none"
-        : (typeof value === "string" ? value : brief(value)) + (unit && unit !== "1" ? ` ${unit}` : "");
+        : (typeof value === "string" ? value : inFacts(value, percent)) + (unit && unit !== "1" ? ` ${unit}` : "");
     this.box.replaceChildren(
       element(
         "dl",
@@ -47,7 +48,7 @@ export class Facts extends Picture {
             "tr",
             {},
             element("th", { scope: "row" }, title(row.name, row.unit), element("span", {}, ...maths(row.means))),
-            ...row.values.map((x) => element("td", {}, brief(x))),
+            ...row.values.map((x) => element("td", {}, inFacts(x, row.percent))),
           ),
         ),
       ),
@@ -74,7 +75,8 @@ export class Facts extends Picture {
   /** @returns {any} */
   kept() {
     const [header, ...rows] = this.rows(),
-      columns = header.map((_, i) => rows.map((row) => (typeof row[i] === "number" ? shown(row[i]) : row[i])));
+      said = (x, row) => (typeof x === "number" ? inFacts(x, row.percent) : x === "1" ? "" : x),
+      columns = header.map((_, i) => rows.map((cells, k) => said(cells[i], this.data.rows[k])));
     return {
       data: [
         {

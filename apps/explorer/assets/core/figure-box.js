@@ -2,11 +2,11 @@
 // A picture with its heading, what a reader may keep of it, the table behind it and the code.
 import { pageAddress, writtenOf } from "./address.js";
 import { counts, spaced } from "./controls.js";
-import { closing, drawn, element, maths } from "./dom.js";
+import { broken, closing, drawn, element, maths } from "./dom.js";
 import { figureSvg } from "./figure.js";
 import { KINDS } from "./pages.js";
 import { netcdf } from "./netcdf.js";
-import { readable } from "./numbers.js";
+import { withUnit } from "./numbers.js";
 import { csv, save, savePng } from "./save.js";
 import { get, plotly } from "./server.js";
 
@@ -18,9 +18,6 @@ export const svgOf = (figure, size = SIZE) => {
   return figure.image ? figure.image() : figureSvg(figure.kept(), size);
 };
 
-/** Words in lines of at most so many characters. @param {string} words @param {number} most */
-const lines = (words, most) => words.match(new RegExp(`\\S.{0,${most - 1}}(?=\\s|$)|\\S{${most}}`, "g")) || [];
-
 /**
  * SVG text with what a slide needs below it: its sentence, the settings, where it is from.
  * @param {string} text
@@ -30,7 +27,7 @@ const captioned = (text, below) => {
   const svg = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
   const [x, y, width, height] = (svg.getAttribute("viewBox") || "").split(" ").map(Number),
     pixel = width / Number(svg.getAttribute("width")),
-    rows = below.flatMap((words) => lines(words, Math.floor(width / (6.2 * pixel)))),
+    rows = below.flatMap((words) => broken(words, Math.floor(width / (6.2 * pixel)))),
     more = (8 + 15 * rows.length) * pixel;
   svg.setAttribute("viewBox", [x, y, width, height + more].join(" "));
   svg.setAttribute("height", String((height + more) / pixel));
@@ -47,9 +44,8 @@ const settings = (spec, values) =>
   spec.controls
     .filter((c) => counts(c, spec, values))
     .map((c) => {
-      const x = values[c.name],
-        value = c.lines ? x : c.choices ? spaced(x) : readable(x);
-      return `${c.meaning}: ${value}${c.unit && c.unit !== "1" ? ` ${c.unit}` : ""}`;
+      const x = values[c.name];
+      return `${c.meaning}: ${c.lines ? x : c.choices ? spaced(x) : withUnit(c, x)}`;
     })
     .join("; ");
 

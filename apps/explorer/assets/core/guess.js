@@ -3,7 +3,7 @@
 // places, or chosen an answer. Then the answer is laid over the guess. A page offers choices by what it shows:
 //   figures.chart.show({ ..., guess: { question: "Does it settle?", choices: ["yes", "no"], answer: "yes" } })
 import { element } from "./dom.js";
-import { between, brief, isFraction, percent } from "./numbers.js";
+import { between, brief, percent } from "./numbers.js";
 import { picture } from "./pages.js";
 import { placeText, roundPlaces } from "./plane.js";
 
@@ -45,6 +45,8 @@ const question = (figures) => {
       curves,
       xTitle: data.xTitle,
       yTitle: data.yTitle,
+      xPercent: data.xPercent,
+      yPercent: data.yPercent,
       xLog: data.xLog,
       yLog: data.log,
       xRange: [data.x[0], data.x[data.x.length - 1]],
@@ -86,6 +88,8 @@ const drawing = (asked, reveal) => {
     curves,
     xTitle,
     yTitle,
+    xPercent,
+    yPercent,
     xLog,
     yLog,
     xRange,
@@ -93,9 +97,8 @@ const drawing = (asked, reveal) => {
   } = asked;
   const unit = (/\[(.*)\]$/.exec(yTitle) || ["", ""])[1],
     quantity = yTitle.replace(/ \[.*\]$/, ""),
-    inUnits = (x) =>
-      !yLog && isFraction(yTitle) ? percent(x) : `${brief(Number(x.toPrecision(3)))}${unit ? ` ${unit}` : ""}`;
-  const at = (x) => placeText(x, xLog, xTitle),
+    inUnits = (x) => (yPercent ? percent(x) : `${brief(Number(x.toPrecision(3)))}${unit ? ` ${unit}` : ""}`);
+  const at = (x) => placeText(x, xLog, xPercent),
     [, across, of] = /^(.*?)(?: \[(.*)\])?$/.exec(xTitle);
   const [xLength, xValue] = scaleOf(xLog),
     [yLength, yValue] = scaleOf(yLog),
@@ -138,6 +141,8 @@ const drawing = (asked, reveal) => {
     plane.show({
       xTitle,
       yTitle,
+      xPercent,
+      yPercent,
       xLog,
       yLog,
       xRange,

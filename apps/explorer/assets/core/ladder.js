@@ -1,10 +1,13 @@
 // @ts-check
 // The states of a chain as a ladder: windows along x, levels of the backoff along y, arrows for transitions.
-import { drawn, element } from "./dom.js";
+import { COLOURS } from "./colours.js";
+import { broken, drawn, element } from "./dom.js";
 import { percent } from "./numbers.js";
+import { ON_WHITE } from "./palette.js";
 import { Picture } from "./picture.js";
 
 const LETTER = 11,
+  LETTER_WIDE = 6, // a letter of that size, in what is saved
   LEFT = 68,
   FOOT = 34,
   TOP = 8,
@@ -34,17 +37,56 @@ const rowName = (row, exact) => {
   return `${exact ? "" : "≥ "}${times}RTO`;
 };
 
-/** The picture of an SVG on white paper with its title, as text that stands alone. */
-export const alone = (svg, title, width, height) => {
-  const copy = svg.cloneNode(true),
-    [x, y, w, h] = copy.getAttribute("viewBox").split(" ").map(Number);
+/** [px] Of what is saved: its title, and a line of its legend. */
+const TITLE = 30,
+  KEY = 16;
+
+/** The legend of a picture in lines of SVG: the samples and words of its parts. @param {Element} legend */
+const keysOf = (legend, width) => {
+  const nodes = /** @type {Element[]} */ ([]);
+  let [x, y] = [4, KEY];
+  for (const part of legend.children.length ? legend.children : [legend]) {
+    const sample = /** @type {Element | undefined} */ (part.querySelector("svg")?.cloneNode(true)),
+      words = part.textContent.trim(),
+      room = sample ? Number(sample.getAttribute("width")) + 4 : 0,
+      rows = broken(words, Math.floor((width - 8 - room) / LETTER_WIDE)),
+      wide = room + LETTER_WIDE * Math.max(...rows.map((row) => row.length)) + 12;
+    if (x > 4 && x + wide > width) [x, y] = [4, y + KEY];
+    if (sample) {
+      sample.setAttribute("x", String(x));
+      sample.setAttribute("y", String(y - 9));
+      nodes.push(sample);
+    }
+    rows.forEach((row, k) =>
+      nodes.push(drawn("text", { x: x + room, y: y + k * KEY, "font-size": LETTER, fill: "currentColor" }, row)),
+    );
+    y += (rows.length - 1) * KEY;
+    x = rows.length > 1 ? width : x + wide;
+  }
+  return { nodes, height: y + 6 };
+};
+
+/**
+ * The picture of a box on white paper with its title and its legend, as text that stands alone.
+ * @param {Element} box @param {string} title
+ */
+export const alone = (box, title) => {
+  const copy = /** @type {SVGElement} */ (box.querySelector("svg")?.cloneNode(true)),
+    [x, y, w, h] = (copy.getAttribute("viewBox") || "").split(" ").map(Number),
+    keys = keysOf(/** @type {Element} */ (box.querySelector(".legend")), w),
+    high = TITLE + h + keys.height;
+  copy.removeAttribute("style");
   copy.prepend(
-    drawn("rect", { x, y: y - 30, width: w, height: h + 30, fill: "#ffffff" }),
+    drawn("rect", { x, y: y - TITLE, width: w, height: high, fill: "#ffffff" }),
     drawn("text", { x: x + w / 2, y: y - 10, "text-anchor": "middle", "font-size": 15, fill: "currentColor" }, title),
   );
-  const whole = { viewBox: `${x} ${y - 30} ${w} ${h + 30}`, width, height, "font-family": "sans-serif" };
-  for (const [name, value] of Object.entries(whole)) copy.setAttribute(name, String(value));
+  copy.append(drawn("g", { class: "legend", transform: `translate(${x},${y + h})` }, ...keys.nodes));
+  const width = Math.min(1040, 1.5 * w),
+    whole = { viewBox: `${x} ${y - TITLE} ${w} ${high}`, width, height: (width * high) / w };
+  for (const [name, value] of Object.entries({ ...whole, "font-family": "sans-serif" }))
+    copy.setAttribute(name, String(value));
   const words = {
+    ...Object.fromEntries(COLOURS.map((colour, i) => [colour, ON_WHITE[i]])),
     currentColor: "#1b1b1b",
     "var(--paper)": "#ffffff",
     "var(--line)": "#d5d8dc",
@@ -53,9 +95,15 @@ export const alone = (svg, title, width, height) => {
     "var(--arrow)": "#0072B2",
     "var(--state)": "#D55E00",
   };
-  let text = new XMLSerializer().serializeToString(copy);
-  for (const [from, to] of Object.entries(words)) text = text.replaceAll(from, to);
-  return text;
+  return new XMLSerializer().serializeToString(copy).replace(
+    new RegExp(
+      Object.keys(words)
+        .map((word) => word.replace(/[()]/g, "\\$&"))
+        .join("|"),
+      "g",
+    ),
+    (word) => words[word],
+  );
 };
 
 /**
@@ -180,7 +228,7 @@ export class Ladder extends Picture {
     ];
   }
   image() {
-    return alone(this.box.querySelector("svg"), this.spec.title, 1040, 760);
+    return alone(this.box, this.spec.title);
   }
 }
 

@@ -23,9 +23,9 @@ export const power = (x) => {
   return `10${digits.join("")}`;
 };
 
-/** A number in a sentence or among facts: four digits; tables and files have more. @param {number} x */
+/** A number in a sentence or among facts: three digits, or all before the point; files have more. @param {number} x */
 export const brief = (x) => {
-  if (Number.isFinite(x)) return grouped(String(Number(x.toPrecision(4))));
+  if (Number.isFinite(x)) return grouped(Math.abs(x) < 100 ? String(Number(x.toPrecision(3))) : x.toFixed(0));
   return Number.isNaN(x) ? "none" : String(x);
 };
 
@@ -51,18 +51,18 @@ export const percent = (x) => {
   return x === 0 ? "0 %" : `${Number((100 * x).toPrecision(x >= 0.001 ? 2 : 1))} %`;
 };
 
-/** Whether a quantity is a fraction: then it is in per cent, save on a logarithmic scale. @param {string} [name] */
-export const isFraction = (name = "") =>
-  /^((silent|time) )?(fraction|share|probability)\b|\b(loss|drop) (probability|rate)\b|^utilisation/.test(name);
-
 /** A number with all digits that a slider or a field gives it. @param {number} x */
 const entire = (x) => String(Number(x.toPrecision(6)));
 
 /** A probability that a reader chose, with all its digits: 10.5 %. @param {number} x */
 export const exactPercent = (x) => `${entire(100 * x)} %`;
 
+/** A number among facts, of a quantity in per cent so. */
+export const inFacts = (/** @type {number} */ x, per = false) =>
+  per && Number.isFinite(x) ? `${brief(100 * x)} %` : brief(x);
+
 /** The value of a slider in its field: with all digits, a fraction in per cent. @param {any} c @param {number} x */
-export const inField = (c, x) => (isFraction(c.meaning) && !c.log && c.unit === "1" ? exactPercent(x) : entire(x));
+export const inField = (c, x) => (c.percent ? exactPercent(x) : entire(x));
 
 /** The value of a slider with its unit, in a sentence and for a screen reader. @param {any} c @param {number} x */
 export const withUnit = (c, x) => {

@@ -12,7 +12,8 @@ const drawings = {};
 /**
  * A page's own script says what is computed:
  *   page(slug, { draw(values, functions, figures, set, spec, moving, redraw) {...}, panels(spec, values) {...} })
- * `draw` returns { says, about, numbers }: a sentence of what is seen, others for single pictures (by name), and the
+ * `draw` returns { says, advice, about, numbers }: a sentence of what is seen, what a reader may do on the page (a
+ * saved picture has none of it), sentences for single pictures (by name), and the
  * numbers that an article names. With
  * `draws: "twice"` it is drawn while a slider moves (`moving`), and again when it rests. `panels`, if there, gives what
  * stands below the pictures. A page that has a shape of its own fills it alone: page(slug, { mount(root, spec,

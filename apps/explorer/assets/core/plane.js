@@ -2,10 +2,10 @@
 import { COLOURS } from "./colours.js";
 import { element } from "./dom.js";
 import { sample } from "./legend.js";
-import { isFraction, isPower, nearest, power, readable, ticks } from "./numbers.js";
+import { isPower, nearest, power, ticks } from "./numbers.js";
 import { ON_WHITE } from "./palette.js";
 import { Picture } from "./picture.js";
-import { percentText } from "./ticks.js";
+import { ticksIn, wordIn } from "./ticks.js";
 
 /** A coordinate of a path; SVG reads no number that is written with an exponent. */
 const drawable = (x) => Math.max(-9999, Math.min(9999, x)).toFixed(1);
@@ -24,10 +24,9 @@ const decades = ([low, high]) => {
 /** Round places of an axis, where its ticks are. */
 export const roundPlaces = (range, log) => (log ? decades : ticks)(range);
 
-/** The text of a place: on a logarithmic axis long powers of ten as such, on another one fractions in per cent. */
-export const placeText = (x, log, title) => {
-  if (!log && isFraction(title)) return percentText(x);
-  return log && isPower(x) && (x < 1e-3 || x > 1e3) ? power(x) : readable(x);
+/** The text of a place: on a logarithmic axis long powers of ten as such, of a quantity in per cent so. */
+export const placeText = (x, log, percent) => {
+  return log && isPower(x) && (x < 1e-3 || x > 1e3) ? power(x) : wordIn(percent, x);
 };
 
 /** The fraction of an axis at a value, and the value at a fraction. */
@@ -37,8 +36,8 @@ const shareOf = (low, high, log) =>
     : { of: (x) => (x - low) / (high - low), at: (s) => low + s * (high - low) };
 
 /**
- * A plane: lines that may turn back, and points. show({xTitle, yTitle, xRange, yRange, xLog, yLog, lines: [{name, x,
- * y, dash, points, ring, area, linked, at}], pick}).
+ * A plane: lines that may turn back, and points. show({xTitle, yTitle, xRange, yRange, xLog, yLog, xPercent, yPercent,
+ * lines: [{name, x, y, dash, points, ring, area, linked, at}], pick}).
  *  A line's `at` has the value of the linked quantity at each of its points. */
 export class Plane extends Picture {
   // It shares no quantity by keyboard, since its lines are not in order: pointing goes along another picture.
@@ -66,7 +65,8 @@ export class Plane extends Picture {
       .filter(([, k]) => k >= 0)
       .map(
         ([line, k]) =>
-          `${line.name}: ${this.data.xTitle} ${readable(line.x[k])}, ${this.data.yTitle} ${readable(line.y[k])}`,
+          `${line.name}: ${this.data.xTitle} ${wordIn(this.data.xPercent, line.x[k])}, ` +
+          `${this.data.yTitle} ${wordIn(this.data.yPercent, line.y[k])}`,
       )
       .join(", ");
   }
@@ -113,12 +113,12 @@ export class Plane extends Picture {
     for (const t of roundPlaces(data.xRange, data.xLog))
       parts.push(
         `<path d="M${px(t)},${top}V${H - bottom}" stroke="var(--line)"/>`,
-        text(px(t), H - bottom + 16, placeText(t, data.xLog, data.plain ? "" : data.xTitle), 'text-anchor="middle"'),
+        text(px(t), H - bottom + 16, placeText(t, data.xLog, data.xPercent), 'text-anchor="middle"'),
       );
     for (const t of roundPlaces(data.yRange, data.yLog))
       parts.push(
         `<path d="M${left},${py(t)}H${W - right}" stroke="var(--line)"/>`,
-        text(left - 6, py(t) + 4, placeText(t, data.yLog, data.plain ? "" : data.yTitle), 'text-anchor="end"'),
+        text(left - 6, py(t) + 4, placeText(t, data.yLog, data.yPercent), 'text-anchor="end"'),
       );
     parts.push(
       text((left + W - right) / 2, H - 10, data.xTitle, 'text-anchor="middle"'),
@@ -212,14 +212,14 @@ export class Plane extends Picture {
         name: line.name,
         mode: line.points ? "markers" : "lines",
         fill: line.area ? "toself" : "none",
-        line: { color: ON_WHITE[i % 7], dash: line.dash ? "dash" : "solid" },
+        line: { color: ON_WHITE[i % 7], dash: line.dash ? "dash" : "solid", ...(line.area ? { width: 0 } : {}) },
         marker: { color: ON_WHITE[i % 7], size: line.ring ? 14 : 9, symbol: line.ring ? "circle-open" : "circle" },
       })),
       layout: {
         title: { text: this.spec.title },
         template: "plotly_white",
-        xaxis: { title: { text: data.xTitle }, ...axis(data.xRange, data.xLog) },
-        yaxis: { title: { text: data.yTitle }, ...axis(data.yRange, data.yLog) },
+        xaxis: { title: { text: data.xTitle }, ...axis(data.xRange, data.xLog), ...ticksIn(data.xPercent) },
+        yaxis: { title: { text: data.yTitle }, ...axis(data.yRange, data.yLog), ...ticksIn(data.yPercent) },
         legend: { orientation: "h", y: -0.25 },
       },
     };

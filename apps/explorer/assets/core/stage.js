@@ -84,7 +84,7 @@ export const stage = (root, spec, values, boxes, { signal, say, set, spoken = ()
     root.classList.remove("old");
     const came = drawing.draw(values, functions, figures, set, spec, moving, () => draw()) || {};
     for (const f of all) f.says = came.about?.[f.spec.name] ?? came.says ?? "";
-    spoken(came);
+    spoken({ ...came, says: [came.says, came.advice].filter(Boolean).join(" ") });
     later = setTimeout(others, STILL);
     root.dispatchEvent(new CustomEvent("drawn", { detail: performance.now() }));
   };

@@ -8,7 +8,7 @@ import { readable, ticks } from "./numbers.js";
 import { Picture } from "./picture.js";
 
 const LETTER = 12,
-  LEFT = 34,
+  LEFT = 46,
   TOP = 22,
   FOOT = 34,
   GAP = 14,
@@ -92,6 +92,10 @@ export class Strip extends Picture {
     }
     for (const t of ticks([0, end]))
       group.append(text(px(t), foot + 15, readable(t), { "text-anchor": "middle", "font-size": 11 }));
+    const middle = (TOP + foot) / 2;
+    group.append(
+      text(10, middle, "packet", { "text-anchor": "middle", "font-size": 11, transform: `rotate(-90 10 ${middle})` }),
+    );
     group.append(text(right, high - 3, "time [s]", { "text-anchor": "end", "font-size": 11 }));
     for (const at of timeouts.filter((t) => t <= end))
       group.append(
@@ -288,7 +292,7 @@ export class Strip extends Picture {
     ];
   }
   image() {
-    return alone(this.box.querySelector("svg"), this.spec.title, 1040, 560);
+    return alone(this.box, this.spec.title);
   }
 }
 

@@ -1,10 +1,11 @@
 // @ts-check
 // Axes: where their ticks stand and how numbers are written on them.
 
-import { grouped } from "./numbers.js";
+import { grouped, readable } from "./numbers.js";
 
 /**
- * @typedef {{log: boolean, words: string[] | null, low: number, high: number, from: number, to: number}} Scale
+ * @typedef {{log: boolean, words: string[] | null, low: number, high: number, from: number, to: number,
+ *   percent?: boolean}} Scale
  *   `low` and `high` are decades where the axis is logarithmic, and places in `words` where it has those.
  */
 
@@ -41,6 +42,12 @@ export function numberText(value, digits) {
  */
 export const percentText = (value, digits) =>
   `${numberText(100 * value, digits === undefined ? undefined : Math.max(0, digits - 2))}${THIN}%`;
+
+/** A value of a quantity, of one in per cent so. @param {boolean | undefined} percent @param {number} x */
+export const wordIn = (percent, x) => (percent ? percentText(Number(x.toPrecision(4))) : readable(x));
+
+/** Of an axis of Plotly's layout, whose quantity may be in per cent. @param {boolean} [percent] */
+export const ticksIn = (percent) => (percent ? { tickformat: "~%" } : {});
 
 /**
  * The least round step with at most so many of them.
@@ -156,8 +163,9 @@ export function scaleOf(axis, values, on) {
   return turned({ log, words: null, low, high, from: 0, to: 1 }, axis);
 }
 
-/** @param {Scale} scale @param {any} axis @returns {Scale} */
-function turned(scale, axis) {
+/** @param {Scale} given @param {any} axis @returns {Scale} */
+function turned(given, axis) {
+  const scale = { ...given, percent: /%$/.test(axis.tickformat || "") };
   return axis.autorange === "reversed" ? { ...scale, low: scale.high, high: scale.low } : scale;
 }
 

@@ -49,6 +49,8 @@ page("fairness", {
     figures.lorenz.show({
       xTitle: "fraction of the flows, poorest first",
       yTitle: "fraction of the throughput",
+      xPercent: true,
+      yPercent: true,
       xRange: [0, 1],
       yRange: [0, 1],
       lines: [
@@ -98,9 +100,9 @@ page("fairness", {
       xRange: [0.4, 3.6],
     });
     const says = nobody
-      ? "Nobody has anything: no index of fairness is defined. Drag a bar up."
+      ? "Nobody has anything: no index of fairness is defined."
       : `Jain's index is ${brief(jain)}: the flows share as if ${brief(jain * n)} of ${n} had ` +
         "equal throughputs and the others none.";
-    return { says, numbers: { jain, gini: 1 - gini } };
+    return { says, advice: nobody ? "Drag a bar up." : "", numbers: { jain, gini: 1 - gini } };
   },
 });

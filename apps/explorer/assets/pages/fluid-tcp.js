@@ -1,7 +1,7 @@
 // @ts-check
 import { element } from "../core/dom.js";
 import { swing, trajectory } from "../core/motion.js";
-import { between, brief, inPackets, shown, title } from "../core/numbers.js";
+import { between, brief, inPackets, title } from "../core/numbers.js";
 import { page } from "../core/pages.js";
 
 const FLOWS = [0, 400],
@@ -90,7 +90,7 @@ const facts = ({ judged, stable, delay, edge, rest, p, rtt, queue, window }) => 
     },
     { name: "window at equilibrium", value: rest[0], unit: "packet", means: "packets a flow has in flight" },
     { name: "queue at equilibrium", value: rest[1], unit: "packet", means: "packets that wait at the router" },
-    { name: "marked at equilibrium", value: p, means: "fraction of packets that is marked or lost" },
+    { name: "marked at equilibrium", percent: true, value: p, means: "fraction of packets that is marked or lost" },
     { name: "round-trip time at equilibrium", value: rtt, unit: "s", means: "propagation and the wait in the queue" },
     {
       name: "swing of the queue",
@@ -266,11 +266,11 @@ page("fluid-tcp", {
       ? "The equilibrium is " +
         `${stable ? "stable: a small disturbance dies out" : "unstable: a small disturbance grows"}. `
       : "";
-    const ended =
-      status === "ok" ? "" : ` The motion is shown until ${shown(reached)} s: there ${status}. Show fewer round trips.`;
+    const ended = status === "ok" ? "" : ` The motion is shown until ${brief(reached)} s: there ${status}.`;
     const at_rest = still
       ? `At equilibrium a flow has ${inPackets(W)} in flight and the queue holds ${inPackets(q)}.`
       : "There is no equilibrium in closed form.";
-    return { says: fate + at_rest + ended, numbers: { window: W, queue: q, critical } };
+    const advice = ended && "Show fewer round trips.";
+    return { says: fate + at_rest + ended, advice, numbers: { window: W, queue: q, critical } };
   },
 });

@@ -114,6 +114,7 @@ page("high-speed", {
       ...marks,
       range: [0, 0.65],
       yTitle: "fraction given up",
+      yPercent: true,
       series: each((one) => WINDOWS.map(one.share)),
     });
 
@@ -158,6 +159,7 @@ page("high-speed", {
         },
         {
           name: "gives up",
+          percent: true,
           values: three.map((one, i) => one.share(rest[i])),
           means: "fraction of that window that a loss takes away",
         },

@@ -147,9 +147,20 @@ const paint = (canvas, village) => {
 const SQUARE = 480,
   LINE = 20;
 
-/** The lights as SVG that stands alone, with sentences below. @param {Village} village @param {string[]} lines */
+/** What the lights mean: class, words, and the colour in a file. */
+const KEYS = [
+  ["lit", "sends now", mix(LIT, GLOW, 0)],
+  ["dim", "got data in the last 20 s", mix(GLOW, DIM, 0.5)],
+  ["out", "nothing for 20 s", null],
+];
+
+/**
+ * The lights as SVG that stands alone, their legend and sentences below.
+ * @param {Village} village @param {string[]} lines
+ */
 const imageOf = (village, lines) => {
-  const height = SQUARE + LINE * (lines.length + 0.5);
+  const height = SQUARE + LINE * (lines.length + 1.5),
+    at = [8, 110, 310]; // of the words of the legend
   const svg = drawn(
     "svg",
     { viewBox: `0 0 ${SQUARE} ${height}`, width: SQUARE, height, "font-family": "sans-serif", "font-size": 13 },
@@ -158,7 +169,15 @@ const imageOf = (village, lines) => {
     ...lightsOf(village, SQUARE).map(({ x, y, r, fill }) =>
       drawn("circle", { cx: x, cy: y, r, fill: fill || "none", stroke: fill ? false : OUTLINE }),
     ),
-    ...lines.map((line, i) => drawn("text", { x: 8, y: SQUARE + LINE * (i + 1) }, line)),
+    ...lines.map((line, i) => drawn("text", { x: 8, y: SQUARE + LINE * (i + 2) }, line)),
+    drawn(
+      "g",
+      { class: "legend", "font-size": 12 },
+      ...KEYS.flatMap(([, words, fill], i) => [
+        drawn("circle", { cx: at[i] + 6, cy: SQUARE + LINE - 4, r: 5, fill: fill || "none", stroke: OUTLINE }),
+        drawn("text", { x: at[i] + 16, y: SQUARE + LINE }, words),
+      ]),
+    ),
   );
   return new XMLSerializer().serializeToString(svg);
 };
@@ -283,14 +302,7 @@ const living = (spec, values, chain, signal, say) => {
     "section",
     { class: "living", "aria-label": "Users of one link" },
     canvas,
-    element(
-      "p",
-      { class: "legend" },
-      key("lit", "sends now"),
-      key("dim", "got data in the last 20 s"),
-      key("out", "nothing for 20 s"),
-      now,
-    ),
+    element("p", { class: "legend" }, ...KEYS.map(([kind, words]) => key(kind, words)), now),
     element(
       "p",
       { class: "control-line" },

@@ -163,7 +163,7 @@ export class Rungs extends Picture {
   }
 
   image() {
-    return alone(this.box.querySelector("svg"), this.spec.title, 1040, 820);
+    return alone(this.box, this.spec.title);
   }
 }
 KINDS.rungs = Rungs;
@@ -296,6 +296,8 @@ page("ladder", {
     figures.curves.show({
       x: DROPS,
       xTitle: "drop probability",
+      xPercent: true,
+      yPercent: silence,
       yTitle: silence ? "silent fraction of round trips" : title("goodput", "packet per RTT"),
       range: silence ? [0, 1] : [0, 6],
       xRange: [0, 0.46],

@@ -42,6 +42,7 @@ const table1 = (figure, senders, rowsOf, share, marker) => {
     x,
     xTitle: title("transfers that begin", "1/s"),
     yTitle: "fraction of transfers that finish",
+    yPercent: true,
     range: [0, 1.02],
     xRange: [2, 3.6],
     marker,
@@ -72,7 +73,13 @@ page("leap", {
     const losses = between(low, high, n),
       curves = Array.from(losses, (a) => at(values.data_loss, a));
     const curve = (name, factor = 1) => curves.map((row) => factor * row[rows.indexOf(name)]);
-    const wide = { x: losses, xTitle: "drop probability of ACKs", marker: values.ack_loss, linked: "loss" };
+    const wide = {
+      x: losses,
+      xTitle: "drop probability of ACKs",
+      xPercent: true,
+      marker: values.ack_loss,
+      linked: "loss",
+    };
     for (const name of ["duplicates", "transmissions"]) {
       figures[name].show({
         ...wide,
@@ -86,6 +93,7 @@ page("leap", {
     figures.causes.show({
       ...wide,
       yTitle: "probability that only ACKs were lost",
+      yPercent: true,
       range: [0, 1],
       named: true,
       series: [
@@ -104,6 +112,7 @@ page("leap", {
       x: densities,
       xTitle: title("transfers that begin", "1/s"),
       yTitle: "fraction of transfers that finish",
+      yPercent: true,
       range: [0, 1.02],
       marker: values.density,
       linked: "density",
@@ -130,6 +139,7 @@ page("leap", {
         { name: "transmissions", unit: "packet", values: both("transmissions"), means: "segments sent for 100" },
         {
           name: "right leaps",
+          percent: true,
           values: [NaN, of("leaps_right")],
           means: "fraction of leaps before which the segment had arrived",
         },
@@ -141,6 +151,7 @@ page("leap", {
         },
         {
           name: "finished",
+          percent: true,
           values: two.map((d) => share(values.density, d)),
           means: "fraction of transfers that finish at the chosen density",
         },

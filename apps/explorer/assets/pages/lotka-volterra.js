@@ -422,6 +422,7 @@ const showShares = (values, flows, figures, { links, shares, text, said }) => {
     x: rates,
     xTitle: title("rate of the link", "Mbit/s"),
     yTitle: "fraction of the first flow",
+    yPercent: true,
     range: [0, 0.6],
     series: [
       { name: "at equilibrium", y: Array.from(rates, part) },

@@ -82,10 +82,17 @@ page("mtcp", {
     const curve = (name) => curves.map((row) => row[rows.indexOf(name)]),
       schemes = ["immediate", "duplicated, delayed or not"];
     const by = (curves) => schemes.map((name, i) => ({ name, y: curves[i] }));
-    const wide = { x: losses, xTitle: "drop probability of ACKs", marker: values.ack_loss, linked: "loss" };
+    const wide = {
+      x: losses,
+      xTitle: "drop probability of ACKs",
+      xPercent: true,
+      marker: values.ack_loss,
+      linked: "loss",
+    };
     figures.losses.show({
       ...wide,
       yTitle: "probability",
+      yPercent: true,
       series: by([Array.from(losses), Array.from(losses, (q) => q ** routes)]),
     });
     const told = spec.facts.recorded,
@@ -154,6 +161,7 @@ page("mtcp", {
       rows: [
         {
           name: "lost whole",
+          percent: true,
           values: [values.ack_loss, values.ack_loss ** routes],
           means: "probability that nothing of an acknowledgement arrives",
         },
@@ -165,6 +173,7 @@ page("mtcp", {
         },
         {
           name: "fraction kept",
+          percent: true,
           values: [of("immediate_factor"), of("duplicated_factor")],
           means: "fraction of the throughput without lost acknowledgements",
         },

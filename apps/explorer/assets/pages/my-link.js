@@ -339,12 +339,19 @@ page("my-link", {
       xLog: true,
       xRange: [1, 1000],
       yTitle: "fraction",
+      yPercent: true,
       range: [0, 1],
       marker: values.users,
       series,
     });
     return {
       says: sentence(values, rtt, now, chain, run, linux),
+      advice:
+        (covered || run || linux ? "" : "Run its packets. ") +
+        (values.packet_size < SMALL
+          ? "Most transfers have packets of 1,500 bytes; this page starts with the paper's 500. The packet size " +
+            "stands under More."
+          : ""),
       numbers: { loss: chain.loss, silent: chain.silent, jain: chain.jain, nothing: chain.nothing, wait: chain.wait },
     };
   },
@@ -371,18 +378,14 @@ const sentence = (values, rtt, now, chain, run, linux) => {
   const link =
     `An equal part of the rate is ${brief((1e3 * values.rate) / values.users)} kbit/s. Pipe and buffer hold ${each} ` +
     `${each === "1" ? "packet" : "packets"} of ${brief(values.packet_size)} bytes for ` +
-    `${who}; a round trip takes up to ${ms(1e3 * rtt)}.` +
-    (values.packet_size < SMALL
-      ? " Most transfers have packets of 1,500 bytes; this page starts with the paper's 500. The " +
-        "packet size stands under More."
-      : "");
+    `${who}; a round trip takes up to ${ms(1e3 * rtt)}.`;
   const by = {
     "simulated packets": (key) => run?.data[key].mean,
     "recorded Linux": (key) => linux?.[key]?.[0],
     "the chain": (key) => chain[key],
   };
   const method = Object.keys(by).find((name) => typeof by[name]("loss") === "number");
-  if (!method) return `No result covers this link yet: run its packets. ${link}`;
+  if (!method) return `No result covers this link yet. ${link}`;
   const words = Object.keys(WORDS)
     .map((key) => [WORDS[key], by[method](key)])
     .filter(([, x]) => typeof x === "number")

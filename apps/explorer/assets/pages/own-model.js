@@ -202,7 +202,6 @@ const showChart = (figure, model, leading, chart, set, text) => {
   const yTitle = two ? up.name : "spectral abscissa [1/time]",
     named = ({ name, means }) => (means ? `${means}: ${name}` : name);
   figure.show({
-    plain: true,
     xTitle: named(across),
     yTitle: two ? named(up) : yTitle,
     xRange: [across.low, across.high],
@@ -401,7 +400,6 @@ const draw = (state, text, model, figures, set, moving) => {
   const course = motion(own, parameters, fixed, moving);
   figures.motion.show({
     x: course.times,
-    plain: true,
     xTitle: "time",
     yTitle: model.states.map(({ name }) => name).join(", "),
     series: model.states.map(({ name }, i) => ({

@@ -85,20 +85,28 @@ page("retransmission-priority", {
       xRange: [shares[0], shares[shares.length - 1]],
     };
     const each = (word) => all.map(({ name, curve }) => ({ name, y: curve.map((at) => at[word]) }));
-    figures.loss.show({ ...wide, yTitle: "fraction of packets", range: [0, 0.6], series: each("lost") });
+    figures.loss.show({
+      ...wide,
+      yTitle: "fraction of packets",
+      yPercent: true,
+      range: [0, 0.6],
+      series: each("lost"),
+    });
     figures.repeats.show({
       ...wide,
       yTitle: "probability",
+      yPercent: true,
       series: [
         ...each("repeat"),
         { name: "mean silence infinite above", y: new Float64Array(shares.length).fill(0.5), dash: [4, 4] },
       ],
     });
-    figures.silent.show({ ...wide, yTitle: "fraction of time", series: each("silent") });
+    figures.silent.show({ ...wide, yTitle: "fraction of time", yPercent: true, series: each("silent") });
     figures.jain.show({ ...wide, yTitle: "Jain's index", series: each("jain") });
-    figures.nothing.show({ ...wide, yTitle: "fraction of flows", series: each("nothing") });
+    figures.nothing.show({ ...wide, yTitle: "fraction of flows", yPercent: true, series: each("nothing") });
     const row = (name, word, means) => ({
       name,
+      percent: word !== "jain",
       values: all.map((case_) => (word === "limit" ? case_.limit : case_.now[word])),
       means,
     });

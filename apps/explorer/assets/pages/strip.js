@@ -29,6 +29,17 @@ const lastOf = (bits) => {
 };
 const has = (bits, place) => place >= 0 && Math.floor(bits / 2 ** place) % 2 === 1;
 
+/** What is dropped, in words. */
+const dropped = ({ lost_data, lost_acks }) => {
+  const places = (bits, n) => Array.from({ length: n }, (_, place) => place).filter((place) => has(bits, place)),
+    again = (place) => (place < SEGMENTS ? "" : ", sent again"),
+    data = places(lost_data, 2 * SEGMENTS).map((place) => `packet ${(place % SEGMENTS) + 1}${again(place)}`),
+    acks = places(lost_acks, ACKS).map((place) => `ACK ${place + 1}`);
+  return data.length + acks.length ? `Dropped: ${[...data, ...acks].join("; ")}. ` : "";
+};
+/** The link, in words. */
+const LINK = `The link carries ${RATE / 1e3} kbit/s and has a delay of ${1e3 * DELAY} ms each way.`;
+
 /** Both transfers at the same drops. */
 const run = (values, leap) => {
   const losesData = (segment, transmission) => has(values.lost_data, placeOf("data", [segment, transmission])),
@@ -84,13 +95,15 @@ page("strip", {
       told = ({ duplicates, done }) =>
         `${duplicates || "no"} duplicate${duplicates === 1 ? "" : "s"}, and the transfer takes ${seconds(done)}`;
     const beyond = lastOf(values.lost_data);
-    const missing =
+    const advice =
       beyond > values.segments
-        ? ` Packet ${beyond} is to be dropped, but the transfer has ${values.segments} packets; ` +
+        ? `Packet ${beyond} is to be dropped, but the transfer has ${values.segments} packets; ` +
           `send ${beyond} or more, or press Reset.`
-        : "";
+        : drops
+          ? ""
+          : `Click a packet or an ACK to drop it${values.shown === "both" ? " in both transfers" : ""}.`;
     const what = !drops
-      ? `Nothing is dropped. Click a packet or an ACK to drop it${values.shown === "both" ? " in both transfers" : ""}.`
+      ? "Nothing is dropped."
       : values.shown === "without-LEAP"
         ? `The receiver gets ${told(plain)}.`
         : values.shown === "with-LEAP"
@@ -107,6 +120,6 @@ page("strip", {
       sent: plain.sends.length,
       longest: Math.max(...plain.sends.map((s, i, all) => (i ? s.time - all[i - 1].time : 0))),
     };
-    return { says: what + missing, numbers };
+    return { says: what, advice, about: { strip: `${what} ${dropped(values)}${LINK}` }, numbers };
   },
 });

@@ -2,7 +2,7 @@
 import { complaint, element, maths } from "../core/dom.js";
 import { startJob } from "../core/jobs.js";
 import { Ladder } from "../core/ladder.js";
-import { brief, exactPercent, inEnds, inPackets, percent, readable, shown, title } from "../core/numbers.js";
+import { brief, exactPercent, inEnds, inFacts, inPackets, percent, readable, shown, title } from "../core/numbers.js";
 import { KINDS, page } from "../core/pages.js";
 import { ask, get, load } from "../core/server.js";
 
@@ -63,9 +63,13 @@ const holds = (values, functions, loss) => {
   const says = (fine) => (fine ? "holds here" : "does not hold here");
   const own = { m_0: `m_0 = ${shown(values.base_timeout)} here`, m: `m = ${values.collapse} here` };
   const bounded = [
-    [`Loss is below ${limit}: the approximate and the full chain have a mean wait.`, says(loss < limit), ""],
     [
-      `Loss is below ${shown(threshold)}: silences of the exact chain would have a finite mean ` +
+      `Loss is below ${exactPercent(limit)}: the approximate and the full chain have a mean wait.`,
+      says(loss < limit),
+      "",
+    ],
+    [
+      `Loss is below ${inFacts(threshold, true)}: silences of the exact chain would have a finite mean ` +
         `without a cap on the backoff (m = ${values.collapse}).`,
       says(loss < threshold),
       "",
@@ -84,11 +88,8 @@ const measured = { runs: [], job: null }; // what came out during this visit
 const wholeKey = (values) => JSON.stringify(values),
   sameFlows = (values) =>
     JSON.stringify(["w_max", "base_timeout", "backoff_cap", "stages", "collapse"].map((k) => values[k]));
-const interval = (one, digits = 3) =>
-  !one || one.mean === null
-    ? "not measured"
-    : `${Number(one.mean.toPrecision(digits))}` +
-      (one.low === null ? "" : ` (${Number(one.low.toPrecision(digits))} to ${Number(one.high.toPrecision(digits))})`);
+const interval = (one, per = "") =>
+  !one || one.mean === null ? "not measured" : inEnds([one.mean, one.low, one.high], per);
 
 const showRun = (values) => {
   const run = measured.runs.findLast((one) => one.key === wholeKey(values));
@@ -116,9 +117,9 @@ const showRun = (values) => {
       table(
         ["quantity", "measured with packets"],
         [
-          ["loss rate", interval(data.loss)],
+          ["loss rate", interval(data.loss, " %")],
           ["goodput [packet per RTT]", interval(data.goodput)],
-          ["fraction of round trips without a packet", interval(data.sent[0])],
+          ["fraction of round trips without a packet", interval(data.sent[0], " %")],
           ["first timeout [RTT]", interval(data.timer)],
           ["loss of resent packets over that of others", interval(data.resent)],
           ...Object.entries(data.distances).map(([kind, d]) => [
@@ -354,9 +355,13 @@ const beside = (figures, chosen, apart, here, { at, valid, W, loss }) => {
         part = (k) => Array.from(losses, (p) => (found.has(p) ? found.get(p)[k] : null));
       series.push({ name, kind: "points", y: part(0), low: part(1), high: part(2) });
     });
-    figure.show({ x: losses, xTitle: "loss rate", marker: loss, linked: "loss", series, ...more });
+    figure.show({ x: losses, xTitle: "loss rate", xPercent: true, marker: loss, linked: "loss", series, ...more });
   };
-  draw(figures.measured, 0, (row) => row.sent[0], { yTitle: "silent fraction of round trips", range: [0, 1] });
+  draw(figures.measured, 0, (row) => row.sent[0], {
+    yTitle: "silent fraction of round trips",
+    yPercent: true,
+    range: [0, 1],
+  });
   draw(figures.measured_goodput, W + 2, (row) => row.goodput, {
     yTitle: title("goodput", "packet per RTT"),
     range: [0, W],
@@ -373,6 +378,7 @@ const beside = (figures, chosen, apart, here, { at, valid, W, loss }) => {
     x: Float64Array.from({ length: W + 1 }, (_, n) => n),
     xTitle: "packets sent in a round trip",
     yTitle: "fraction of round trips",
+    yPercent: true,
     series: [...bars, { name, kind: "bars", y: part(0), low: part(1), high: part(2) }],
     range: [0, 1],
     xRange: [-0.6, W + 0.6],
@@ -517,6 +523,7 @@ page("sub-packet", {
       x: packets,
       xTitle: "packets sent in a round trip",
       yTitle: "fraction of round trips",
+      yPercent: true,
       series: bars,
       range: [0, 1],
       xRange: [-0.6, W + 0.6],
@@ -548,9 +555,15 @@ page("sub-packet", {
       goodput.push(points(losses, runs, (data) => data.goodput));
       silence.push(points(losses, runs, (data) => data.sent[0]));
     }
-    const common = { x: losses, xTitle: "loss rate", marker: loss, linked: "loss" };
+    const common = { x: losses, xTitle: "loss rate", xPercent: true, marker: loss, linked: "loss" };
     figures.goodput.show({ ...common, yTitle: title("goodput", "packet per RTT"), series: goodput, range: [0, W] });
-    figures.silence.show({ ...common, yTitle: "silent fraction of round trips", series: silence, range: [0, 1] });
+    figures.silence.show({
+      ...common,
+      yTitle: "silent fraction of round trips",
+      yPercent: true,
+      series: silence,
+      range: [0, 1],
+    });
 
     const { levels } = functions.lengths,
       law = new Float64Array(2 * levels);
@@ -563,6 +576,7 @@ page("sub-packet", {
       x: Float64Array.from(lengths, (_, i) => i + 1),
       xTitle: title("length of a silence", "RTT"),
       yTitle: "fraction",
+      yPercent: true,
       range: [0, 1],
       xRange: [0.4, levels + 0.6],
       labels: lengths.map((x) => readable(Number(x.toPrecision(3)))),
@@ -614,7 +628,8 @@ page("sub-packet", {
     const says =
       fine || !(loss > 0)
         ? words
-        : `${words} The ${values.chain} chain has no stationary distribution at losses of ${limit} and above.`;
+        : `${words} The ${values.chain} chain has no stationary distribution at losses of ` +
+          `${exactPercent(limit)} and above.`;
     const numbers = {
       loss,
       silent: out[0],

@@ -1,10 +1,10 @@
 // @ts-check
 import { COLOURS } from "../core/colours.js";
 import { drawn, element } from "../core/dom.js";
+import { alone } from "../core/ladder.js";
 import { orbit, spectralRadius } from "../core/motion.js";
 import { brief, inEnds, inPackets, percent, title } from "../core/numbers.js";
 import { KINDS, page } from "../core/pages.js";
-import { ON_WHITE } from "../core/palette.js";
 import { Plane } from "../core/plane.js";
 
 const PUBLISHED = [1.5, 0.5],
@@ -112,22 +112,8 @@ class Charts extends Plane {
       })),
     ];
   }
-  /** The picture as SVG that stands alone, on white paper. */
   image() {
-    const svg = this.box.querySelector("svg").cloneNode(true),
-      [, , width, height] = svg.getAttribute("viewBox").split(" ").map(Number);
-    svg.removeAttribute("style");
-    svg.prepend(
-      drawn("rect", { x: 0, y: -24, width, height: height + 24, fill: "#ffffff" }),
-      drawn("text", { x: 4, y: -8, "font-size": 13, fill: "currentColor" }, this.spec.title),
-    );
-    const about = { viewBox: `0 -24 ${width} ${height + 24}`, width: 2 * width, height: 2 * (height + 24) };
-    for (const [name, value] of Object.entries({ ...about, "font-family": "sans-serif" }))
-      svg.setAttribute(name, value);
-    const text = new XMLSerializer().serializeToString(svg);
-    return COLOURS.reduce((words, colour, i) => words.replaceAll(colour, ON_WHITE[i]), text)
-      .replaceAll("currentColor", "#222222")
-      .replaceAll("var(--line)", "#dddddd");
+    return alone(this.box, this.spec.title);
   }
   mark() {}
   reading() {

@@ -86,6 +86,7 @@ page("two-bottlenecks", {
       x: Float64Array.from(functions.used.buffers),
       xTitle: "buffer over bandwidth-delay product",
       yTitle: "utilisation",
+      yPercent: true,
       linked: "buffer",
       marker: values.buffer_1 / values.bdp_1,
       series: used(functions.used, values),
@@ -94,7 +95,12 @@ page("two-bottlenecks", {
     figures.facts.show({
       columns: ["L1", "L3"],
       rows: [
-        { name: "utilisation", values: pair("utilisation"), means: "window over bandwidth-delay product, at most 1" },
+        {
+          name: "utilisation",
+          percent: true,
+          values: pair("utilisation"),
+          means: "window over bandwidth-delay product, at most 100 %",
+        },
         { name: "window", unit: "packet", values: pair("W"), means: "what the flows of the link have in flight" },
         {
           name: "command",
