@@ -18,6 +18,7 @@ from tcpdynamics.apps.explorer.pages import pages
 from tcpdynamics.apps.explorer.recorded import interval, over_readings, published
 from tcpdynamics.apps.explorer.t_refwa_gains import DELAYED, READINGS
 from tcpdynamics.errors import InputError
+from tcpdynamics.paper_figures.reasons import NONE
 from tcpdynamics.solvers import eigenvalues
 
 WHOLE = {slug: article for slug, article in articles().items() if len(article.steps) > 1}
@@ -102,6 +103,18 @@ def test_an_article_is_short_and_names_what_exists(slug: str) -> None:
         "{=holds} hold, {=conditions} hold with conditions, {=fails} do not hold, {=undecided} cannot be decided."
         in last
     )
+
+
+@pytest.mark.parametrize("slug", WHOLE)
+def test_each_claim_says_what_was_measured_and_what_it_needs(slug: str) -> None:
+    facts = pages()[slug].facts
+    assert facts
+    for name, one in facts(False)["statements"].items():
+        measured, _, needs = one["measured"].rpartition(". The claim ")
+        assert re.match(r"(Measured|Computed): ", measured) and re.match(r"(needs|has) ", needs), name
+        assert "fraction of" not in measured or (" %" in measured and " %" in needs), name
+        assert "Measured" not in measured or " runs)" in measured or "interval" not in measured, name
+        assert one["reason"][:1] == one["reason"][:1].upper() and one["reason"] != NONE, name
 
 
 def test_a_text_is_refused_in_a_sentence() -> None:

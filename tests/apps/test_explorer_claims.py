@@ -230,7 +230,8 @@ def test_statements_have_words_that_the_key_explains() -> None:
     for one in facts["statements"]:
         assert {one["weight"], one["kind"]} <= set(re.findall(r"\w+", key)), one["id"]
         texts = " ".join(str(one[part]) for part in ("says", "condition", "reason", "missing", "sensitivity", "kind"))
-        notes = " ".join(facts["lines"].get(cell, {}).get("note", "") for cell in one["cells"])
+        lines = [facts["lines"].get(cell, {}) for cell in one["cells"]]
+        notes = " ".join(line.get(part, "") for line in lines for part in ("note", "our finding"))
         assert not re.search(r"\b(readings?|insensitive|breaks?(?! down))\b", texts + notes), one["id"]
     assert not re.search(r"\b(readings?|directions?)\b", key + str(facts["counts"]))
 
