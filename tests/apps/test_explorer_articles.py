@@ -245,6 +245,27 @@ def test_each_steps_picture_is_saved_as_on_its_page(tab: Page, server: str, slug
                 tab.wait_for_function("() => /table/.test(document.querySelector('.article-figure pre').textContent)")
 
 
+def test_the_sentence_of_the_state_diagram_is_the_sum_of_its_waits(tab: Page, server: str) -> None:
+    at_step(tab, f"{server}/paper-sub-packet", 3)
+    slider = tab.locator(".step").nth(2).locator("p > .in-sentence input[type=range]")
+    for _ in range(2):
+        with tab.expect_download() as download:
+            keep(tab, ".article-figure", "CSV")
+        rows = [line.split(",") for line in Path(download.value.path()).read_text().splitlines()]
+        silent = sum(float(row[1]) for row in rows if re.fullmatch(r"b(0|\*(\(\dr\))?)", row[0]))
+        shown = re.fullmatch(
+            r"At a drop probability of ([\d.]+) % a flow is silent (\d+) % of the time \(full chain\)\.",
+            tab.locator(".article-figure .reading").inner_text(),
+        )
+        assert shown and abs(100 * silent - float(shown[2])) < 0.51
+        assert shown[1] in tab.locator(".step").nth(2).inner_text()
+        slider.focus()
+        tab.keyboard.press("ArrowRight")
+        tab.wait_for_function(
+            "(was) => document.querySelector('.article-figure .reading').innerText !== was", arg=shown[0]
+        )
+
+
 @pytest.mark.parametrize("slug", WHOLE)
 def test_back_returns_to_the_step_before(tab: Page, server: str, slug: str) -> None:
     at_step(tab, f"{server}/{slug}", 2)
