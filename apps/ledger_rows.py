@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
@@ -101,6 +102,40 @@ def in_words(interval: Mapping[str, Any] | None, spread: bool = False) -> str:
         return f"{mean:.4g} [{low:.4g}, {high:.4g}], n = {n}"
     digits = max(0, digits - 1) if high - low >= 10 else min(digits, 4)
     return f"{mean:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}], n = {n}"
+
+
+#: Numbers that are fractions, and so are written in per cent.
+_FRACTION = re.compile(
+    "fraction of|loss rate|utilisation|goodput over|finished over|drop probability|loss beyond|over the buffer"
+)
+_BOUNDS = {"≥": "at least", "≤": "at most", ">": "above", "<": "below"}
+
+
+def measured(claim: Claim, decision: Mapping[str, Any]) -> str:
+    """What came out for a claim, and what would bear it out, in sentences for one who does not know the ledger.
+
+    Examples
+    --------
+    >>> came = {"packets": {"mean": 0.99, "low": 0.978, "high": 1.0, "n": 20}, "readings": [["a", "holds", 0.99]] * 2}
+    >>> measured(ledger.get_claim("sub_packet.s1.repetitive"), came)[87:]
+    '99 % (95 % interval 97.8 to 100 %, 20 runs), under one of 2 interpretations. The claim needs at least 50 %.'
+    """
+    percent = claim.unit == "1" and not claim.form and bool(_FRACTION.search(claim.quantity))
+    factor, unit = (100, " %") if percent else (1, "" if claim.unit == "1" else f" {claim.unit}")
+    kind = "packets" if decision.get("packets") else "model"
+    interval = {k: v if k == "n" or v is None else factor * v for k, v in (decision[kind] or {}).items()}
+    number = in_words(interval, spread=kind == "model") + unit
+    number = re.sub(r"-?\d+\.\d+", lambda one: f"{float(one[0]):.4g}", number)
+    several = rf"{unit} (95 % interval \1 to \2{unit}, \3 runs)"
+    number = re.sub(rf" \[(.+), (.+)\], n = (\d+){unit}$", several, number)
+    bounds = re.sub(r"\d[\d.e+-]*", lambda one: f"{factor * float(one[0]):g}{unit}", claim.published_text)
+    for sign, word in _BOUNDS.items():
+        bounds = bounds.replace(sign, word)
+    count = len(decision["readings"])
+    under = f", under one of {count} interpretations" if kind == "packets" and count > 1 else ""
+    needs = "needs" if isinstance(claim.published, Mapping) else "has"
+    who = "Measured" if kind == "packets" else "Computed"
+    return f"{who}: {claim.quantity.partition('; ')[0]}: {number}{under}. The claim {needs} {bounds}."
 
 
 def readings_in_words(decision: Mapping[str, Any]) -> str:

@@ -77,8 +77,9 @@ class Reason:
     numbers: Mapping[str, Evidence]
 
     def sentence(self, rows: Mapping[str, Mapping[str, Any]]) -> str:
-        """The sentence with the numbers of a record."""
-        return self.reason.format(**{k: format(one.value(rows), one.form) for k, one in self.numbers.items()})
+        """The sentence with the numbers of a record, in per cent where the form says so."""
+        written = {k: format(one.value(rows), one.form).replace("%", " %") for k, one in self.numbers.items()}
+        return self.reason.format(**written)
 
 
 @functools.cache

@@ -185,17 +185,25 @@ def _counts(paper: str) -> dict[str, int]:
 
 def _statement(name: str) -> dict[str, Any]:
     """A statement as it stands beside a sentence: what the paper says, what came out, why, how to decide it again."""
+    from tcpdynamics.paper_figures import ledger
+
+    from .. import ledger_rows
+
     if name not in _ledger():
         raise InputError(f"there is no statement {name} in the ledger")
     one = _ledger()[name]
-    reason = one["reason"] or (one["condition"] and f"It holds {one['condition']}.") or one["missing"]
+    open_ = one["missing"] and f"The paper does not print {one['missing']}."
+    reason = one["reason"] or (one["condition"] and f"It holds {one['condition']}.") or open_
+    claims, came = ledger.claims(), ledger.recorded()["rows"]
+    cell = next((cell for cell in one["cells"] if came[cell]["verdict"] == one["verdict"]), one["cells"][0])
     return {
         "says": one["says"],
         "verdict": one["verdict"],
         "kind": f"{one['weight']} {one['kind']}",
+        "measured": ledger_rows.measured(claims[cell], came[cell]),
         "reason": reason,
-        "cell": one["cells"][0],
-        "command": f"tcpdynamics figures {one['cells'][0]} --decide",
+        "cell": cell,
+        "command": f"tcpdynamics figures {cell} --decide",
     }
 
 

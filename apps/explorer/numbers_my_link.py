@@ -61,4 +61,4 @@ def along(rate: float, base_rtt: float, buffer: float, packet_size: float, cover
     """The chain's fractions against the number of users; none for other senders and queues."""
     came = by_chain(USERS, rate, base_rtt, buffer, packet_size)
     names = {"loss": "chain: loss", "silent": "chain: time silent", "nothing": "chain: nothing in 20 s"}
-    return pd.DataFrame({"users": USERS} | {word: came[name] if covered else np.nan for name, word in names.items()})
+    return pd.DataFrame({"users": USERS} | {word: came[name] for name, word in names.items() if covered})

@@ -338,7 +338,7 @@ def lossless_bound() -> Answer:
         for kind in (LotkaVolterraThroughput, LotkaVolterraWindows)
     ]
     return Answer(
-        "true of reading R1 only; under R3, the only one with eq. (9), the sum is K(n(1-gamma) + gamma), "
+        "true of interpretation R1 only; under R3, the only one with eq. (9), the sum is K(n(1-gamma) + gamma), "
         "without bound. "
         "The two statements contradict each other",
         f"sum over K at n = 2, 10, 100: R1 {listed(r1)}, R3 {listed(r3)}; 1/gamma = {1 / GAMMA:.3f}",

@@ -332,7 +332,7 @@ def readings_of_rest() -> Answer:
     return Answer(
         "the queue settles at psi B/(phi+psi) = B/4 if RTT_avg is without queueing, at B if it is measured, "
         "and at B if the "
-        "queue integrates: the two statements belong to different readings",
+        "queue integrates: the two statements belong to different interpretations",
         f"iterated from an empty network: {listed(queues, 4)} B",
         near(queues, [0.25, 1, 1], 9),
         {

@@ -19,6 +19,7 @@ from tcpdynamics.apps.explorer.recorded import interval, over_readings, publishe
 from tcpdynamics.apps.explorer.server import words_of
 from tcpdynamics.apps.explorer.t_refwa_gains import DELAYED, READINGS
 from tcpdynamics.errors import InputError
+from tcpdynamics.paper_figures.reasons import NONE
 from tcpdynamics.solvers import eigenvalues
 
 WHOLE = {slug: article for slug, article in articles().items() if len(article.steps) > 1}
@@ -103,6 +104,18 @@ def test_an_article_is_short_and_names_what_exists(slug: str) -> None:
         "{=holds} hold, {=conditions} hold with conditions, {=fails} do not hold, {=undecided} cannot be decided."
         in last
     )
+
+
+@pytest.mark.parametrize("slug", WHOLE)
+def test_each_claim_says_what_was_measured_and_what_it_needs(slug: str) -> None:
+    facts = pages()[slug].facts
+    assert facts
+    for name, one in facts(False)["statements"].items():
+        measured, _, needs = one["measured"].rpartition(". The claim ")
+        assert re.match(r"(Measured|Computed): ", measured) and re.match(r"(needs|has) ", needs), name
+        assert "fraction of" not in measured or (" %" in measured and " %" in needs), name
+        assert "Measured" not in measured or " runs)" in measured or "interval" not in measured, name
+        assert one["reason"][:1] == one["reason"][:1].upper() and one["reason"] != NONE, name
 
 
 def test_a_text_is_refused_in_a_sentence() -> None:
@@ -246,6 +259,27 @@ def test_each_steps_picture_is_saved_as_on_its_page(tab: Page, server: str, slug
             if next(f for f in pages()[page].figures if f.name == figure).text(pages()[page].start()):
                 keep(tab, ".article-figure", "Show the code")
                 tab.wait_for_function("() => /table/.test(document.querySelector('.article-figure pre').textContent)")
+
+
+def test_the_sentence_of_the_state_diagram_is_the_sum_of_its_waits(tab: Page, server: str) -> None:
+    at_step(tab, f"{server}/paper-sub-packet", 3)
+    slider = tab.locator(".step").nth(2).locator("p > .in-sentence input[type=range]")
+    for _ in range(2):
+        with tab.expect_download() as download:
+            keep(tab, ".article-figure", "CSV")
+        rows = [line.split(",") for line in Path(download.value.path()).read_text().splitlines()]
+        silent = sum(float(row[1]) for row in rows if re.fullmatch(r"b(0|\*(\(\dr\))?)", row[0]))
+        shown = re.fullmatch(
+            r"At a drop probability of ([\d.]+) % a flow is silent (\d+) % of the time \(full chain\)\.",
+            tab.locator(".article-figure .reading").inner_text(),
+        )
+        assert shown and abs(100 * silent - float(shown[2])) < 0.51
+        assert shown[1] in tab.locator(".step").nth(2).inner_text()
+        slider.focus()
+        tab.keyboard.press("ArrowRight")
+        tab.wait_for_function(
+            "(was) => document.querySelector('.article-figure .reading').innerText !== was", arg=shown[0]
+        )
 
 
 @pytest.mark.parametrize("slug", WHOLE)

@@ -277,7 +277,8 @@ def test_a_text_with_an_error_keeps_the_pictures_and_says_what_is_wrong(tab: Pag
     before = tab.locator("[data-figure=chart] svg[role=img]").inner_html()
     area.fill("x' = -k*x(t-1\nk = 1 in 0..3")
     assert wrong.inner_text() == "line 1, column 14: ) is expected here"
-    assert "The pictures are those of the last text" in tab.locator(".reading").inner_text()
+    # what is wrong stands there once
+    assert tab.locator(".reading").inner_text() == "The pictures are those of the last text that could be read."
     assert tab.locator("[data-figure=chart] svg[role=img]").inner_html() == before
     area.fill("x' = -k*x(t-1)\nk = 1 in 0..3")
     assert wrong.inner_text() == ""
@@ -312,6 +313,49 @@ def test_sliders_write_into_the_text(tab: Page, files: Path) -> None:
     tab.wait_for_function("() => location.hash.includes('model=')")
     tab.get_by_label("chart across").select_option("K")
     assert "chart K, T" in tab.locator("#control-model").input_value()
+
+
+#: Types a text, and saves the chart's table once it is drawn, before its boundary can be there.
+SAVED_AT_ONCE = """async (text) => {
+  const area = document.getElementById("control-model"), made = URL.createObjectURL, { click } = HTMLAnchorElement.prototype;
+  Object.assign(area, { value: text }).dispatchEvent(new Event("input", { bubbles: true }));
+  await new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)));
+  let kept = null;
+  URL.createObjectURL = (blob) => { kept = blob; return "blob:null"; };
+  HTMLAnchorElement.prototype.click = () => {};
+  [...document.querySelectorAll("[data-figure=chart] .menu button")].find((b) => b.textContent === "CSV").click();
+  await new Promise((saved) => setTimeout(saved));
+  Object.assign(URL, { createObjectURL: made });
+  HTMLAnchorElement.prototype.click = click;
+  return kept.text();
+}"""  # noqa: E501
+
+
+def test_a_table_that_is_saved_at_once_has_the_boundary(tab: Page, server: str) -> None:
+    opened(tab, f"{server}/own-model?{urlencode({'model': OUTBREAK})}")
+    drawn(tab)
+    early = [line.split(",") for line in tab.evaluate(SAVED_AT_ONCE, EPIDEMIC).splitlines()]
+    drawn(tab)
+    late = numbers(tab)
+    assert len(early) == len(late) > 20
+    assert not tab.locator("[data-figure=chart] [data-computing]").count()
+
+
+def test_the_legend_names_what_is_shown(tab: Page, server: str) -> None:
+    for model, has_edge in (("x' = -k*x - a*x\nk = 1 in 0.5..2\na = 1 in 0.5..2", False), (EPIDEMIC, True)):
+        opened(tab, f"{server}/own-model?{urlencode({'model': model})}")
+        drawn(tab)
+        legend = tab.locator("[data-figure=chart] .legend").inner_text()
+        assert "the sliders" in legend and ("boundary" in legend) == has_edge
+
+
+def test_a_long_line_wraps_on_a_telephone(tab: Page, server: str) -> None:
+    tab.set_viewport_size({"width": 390, "height": 844})
+    long = "x' = -k*x # " + " ".join(["words"] * 40) + "-" * 90 + "\nk = 1 in 0.5..2"
+    opened(tab, f"{server}/own-model?{urlencode({'model': long})}")
+    wide = "(area) => area.scrollWidth - area.clientWidth"
+    assert tab.locator("#control-model").evaluate(wide) <= 0
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 390
 
 
 #: Models with several equilibria.

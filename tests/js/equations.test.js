@@ -86,6 +86,16 @@ test("other ways of writing are read, or the accepted one is said", () => {
     assert.deepEqual([model.parameters[0].low, model.parameters[0].value], [-2, 1.5]);
     assert.equal(withValues(text, { k: 2 }), text.replace("1.5", "2"));
   }
+  for (const [text, column, between] of /** @type {[string, number, string][]} */ ([
+    ["x' = 2 x", 8, "2 and x"],
+    ["x' = -k*2x", 10, "2 and x"],
+    ["x' = (1 - x)(2)", 13, ") and ("],
+    ["x' = (x + 1) k", 14, ") and k"],
+    ["x' = exp(k x)", 12, "k and x"],
+    ["x' = x(t - 2k)", 13, "2 and k"],
+  ]))
+    assert.equal(refused(text), `line 1, column ${column}: a * is missing between ${between}`);
+  assert.equal(refused("x' = -x(t-\u03c4)"), "line 1, column 11: names have letters from a to z, as in tau");
   assert.equal(refused("x' = x**2"), "line 1, column 7: a power is written with ^, as in x^2");
   for (const text of ["k = 1,5 in 0..2\nx' = k*x", "k = 1 in 0..1,5\nx' = k*x", "x' = 1,5*x", "x' = exp(1,5)*x"])
     assert.match(refused(text), /^line 1, column \d+: a decimal number has a point, as in 1\.5$/);

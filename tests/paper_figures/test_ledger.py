@@ -6,7 +6,9 @@ import math
 import re
 import subprocess
 import tomllib
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import date
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -21,12 +23,15 @@ from hypothesis import strategies as st
 from tcpdynamics.errors import ScenarioError
 from tcpdynamics.paper_figures import all_findings, ledger, protocol, reasons, record, rules
 from tcpdynamics.paper_figures.deciding import beside, decide, measured, prediction, wanted_cases
-from tcpdynamics.paper_figures.experiments import experiments, run
+from tcpdynamics.paper_figures.experiments import experiments, get_experiment, run
+from tcpdynamics.paper_figures.leap import measures as leap
 from tcpdynamics.paper_figures.ledger import LedgerError, read_ledger
 from tcpdynamics.paper_figures.papers import PAPERS
 from tcpdynamics.paper_figures.registry import figures
 from tcpdynamics.paper_figures.rules import FAILS, HOLDS, OPEN, RULES, VERDICTS, Interval, Range
+from tcpdynamics.paper_figures.t_refwa.experiments import least_over_most
 from tcpdynamics.paper_figures.whole import Whole, decide_all
+from tcpdynamics.validation.packet import simulate
 
 ROOT = Path(__file__).resolve().parents[2]
 NUMBERS = st.floats(-1e6, 1e6)
@@ -195,6 +200,87 @@ def test_numbers_of_reasons_are_those_of_the_record() -> None:
         assert one.numbers, f"the reason of {name} names no number"
     for paper in ledger.ledger().papers:
         assert all(one["said"] and one["true"] and one["run"] for one in reasons.ours(paper))
+
+
+def ran(name: str, case: tuple[str, ...], changes: Mapping[str, Any], open_: Mapping[str, str] | None = None) -> Any:
+    """A run of an experiment's case with changes, under its first interpretation but for the labels given."""
+    one = get_experiment(name)
+    cases = {axis: {label: {**was, **changes} for label, was in labels.items()} for axis, labels in one.cases.items()}
+    labels = tuple((open_ or {}).get(axis, next(iter(several))) for axis, several in one.readings.items())
+    return simulate(replace(one, cases=cases).build(case, labels))
+
+
+@pytest.mark.slow
+def test_t_refwa_holds_where_no_flow_is_missed_and_the_start_is_left_out() -> None:
+    measures = get_experiment("t_refwa.in_the_router").measures
+    changes = {"links.1.router_parameters": {"idle": 4}, "warm_up": "20s"}
+    late = {"measured time": "without its first tenth"}
+    run = ran("t_refwa.in_the_router", ("OC3",), changes, late)
+    came = {name: measure(run) for name, measure in measures.items()}
+    assert came["counted"] > 0.95 and came["swing"] < 0.1 and abs(came["flight_over_upsilon"] - 1) < 0.1
+    assert came["flight_over_product"] > 1 and least_over_most(run) > 0.8
+    late_alone = ran("t_refwa.in_the_router", ("OC3",), {"warm_up": "20s"}, late)
+    assert measures["swing"](late_alone) > 0.2 and measures["flight_over_product"](late_alone) < 1
+    few = ran("t_refwa.in_the_router", ("T3",), changes, late)
+    assert measures["counted"](few) > 0.95 and measures["swing"](few) > 0.1  # the reason says so
+
+
+def test_reno_flows_are_equal_behind_equal_access_links() -> None:
+    share = get_experiment("logistic.access").measures["share"]
+    alike = {"links.7.rate": "10Mbit/s", "links.8.rate": "10Mbit/s"}
+    shares = {
+        name: np.mean([share(ran("logistic.access", ("Reno", "5"), {**changes, "seed": n})) for n in range(1, 7)])
+        for name, changes in (("as printed", {}), ("alike", alike))
+    }
+    assert shares["as printed"] > 0.58 and abs(shares["alike"] - 0.5) < 0.04, shares
+
+
+def test_a_new_window_needs_more_than_twenty_round_trips_beside_a_full_link() -> None:
+    """Eq. (8) with the gains of section 4, from one packet to half of a flow's window on 100 Mbit/s over 100 ms."""
+    epsilon, gamma, packets = 1.95, 0.9, 1250
+    assert np.log(0.5 * packets / (1 + gamma)) / (epsilon * (1 - gamma)) > 20
+
+
+@pytest.mark.slow
+def test_no_leap_is_right_where_no_acknowledgement_is_lost_and_the_goodput_hardly_falls() -> None:
+    plain, leaping = (ran("leap.shared", ("Reno", n), {}) for n in ("0", "100"))
+    assert leaping.leaps.sum() > 1000 and leaping.leaps_right.sum() == leaping.acks_dropped.sum() == 0
+    assert 0.985 < leap.every(leaping) / leap.every(plain) < 1
+
+
+@pytest.mark.slow
+def test_acknowledgements_are_lost_as_bursts_and_not_sizes_have_it() -> None:
+    plain, ones, large = (
+        leap.ack_over_data(ran("leap.star", ("Reno", "3.50"), changes))
+        for changes in ({}, {"flows.0.window_limit": 1}, {"flows.0.ack_size": 576})
+    )
+    assert 1.7 < ones / plain < 2.3 and large < 1.5 * plain
+
+
+@pytest.mark.slow
+def test_few_duplicates_below_the_transition_follow_a_lost_acknowledgement() -> None:
+    assert leap.ack_caused(ran("leap.traced", ("Reno, 2.25 a second",), {})) < 0.1
+
+
+@pytest.mark.slow
+def test_the_duplicates_that_leap_leaves_are_repeats_in_order_after_a_first_one() -> None:
+    run = ran("leap.traced", ("LEAP",), {})
+    flow, segment, at = leap._repeated(run)
+    special = (segment == 0) | (segment == int(run.goodput.max()) - 1)
+    other = ~special & ~np.isin(flow * 128 + segment, leap._leap_segments(run))
+    again = leap._last_send(run, flow, segment, at)
+    key = (run.send_flow.values * 128 + run.send_segment.values) * 4096.0 + run.send_time.values
+    order = np.argsort(key)
+    sent = order[np.searchsorted(key[order], ((flow * 128 + segment) * 4096.0 + again)[other] - 1e-6)]
+    assert other.any() and np.mean(run.send_kind.values[sent] == leap.REPEAT) > 0.85
+
+
+def test_lost_acknowledgements_raise_renos_timeouts_by_about_a_half() -> None:
+    often = {
+        loss: sum(float(ran("mtcp.table4", ("Reno", loss), {"seed": n}).timeouts.sum()) for n in range(1, 21))
+        for loss in ("0", "13")
+    }
+    assert 1.3 < often["13"] / often["0"] < 1.8, often
 
 
 def test_findings_that_claims_name_are_there() -> None:

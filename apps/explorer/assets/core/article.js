@@ -31,8 +31,9 @@ const chip = (spec, one, mark) =>
     element(
       "span",
       { class: "chip-body" },
+      "The paper states: ",
       element("b", {}, one.says),
-      ` (In the paper: ${one.kind}.) ${one.reason} `,
+      ` (In the paper: ${one.kind}.) ${one.measured} ${one.reason} `,
       element("code", {}, one.command),
       " ",
       element("a", { href: pageAddress(spec, "claims", `open=${one.cell}`) }, "rule, numbers and intervals"),

@@ -157,6 +157,7 @@ export class Plane extends Picture {
     this.place = (x, y) => [px(x), py(y)];
     const kindOf = (line) => (line.ring ? "ring" : line.points ? "points" : line.area ? "area" : "line");
     const name = (line, i) => {
+      if (!line.x.some(Number.isFinite)) return []; // nothing of it is shown
       const one = { kind: kindOf(line), colour: COLOURS[i % 7], dash: line.dash ? [6, 4] : [] };
       return element("span", { class: "series" }, sample(one), " ", line.name);
     };
@@ -164,7 +165,7 @@ export class Plane extends Picture {
     this.box.innerHTML =
       `<svg viewBox="0 0 ${W} ${H}" role="img" aria-label="${this.spec.alt}" ` +
       `xmlns="http://www.w3.org/2000/svg">${parts.join("")}</svg>`;
-    this.box.append(element("p", { class: "legend" }, ...data.lines.map(name), ...hint));
+    this.box.append(element("p", { class: "legend" }, ...data.lines.flatMap(name), ...hint));
     const svg = this.box.firstChild;
     const where = (event) => {
       const box = svg.getBoundingClientRect(),
@@ -210,6 +211,7 @@ export class Plane extends Picture {
         x: Array.from(line.x),
         y: Array.from(line.y),
         name: line.name,
+        showlegend: line.x.some(Number.isFinite),
         mode: line.points ? "markers" : "lines",
         fill: line.area ? "toself" : "none",
         line: { color: ON_WHITE[i % 7], dash: line.dash ? "dash" : "solid", ...(line.area ? { width: 0 } : {}) },

@@ -72,7 +72,11 @@ const tokensOf = (text, line, from) => {
       found = TOKEN.exec(code);
     if (!found) {
       const at = before + /** @type {any} */ (/^[ \t\r]*/.exec(code.slice(before)))[0].length;
-      refuse("this character means nothing here", token("", code[at], at));
+      const letter = /^\p{L}/u.test(code.slice(at));
+      refuse(
+        letter ? "names have letters from a to z, as in tau" : "this character means nothing here",
+        token("", code[at], at),
+      );
     }
     if (code.startsWith("...", TOKEN.lastIndex - 2))
       refuse("a range has two dots, as in 0..2", token("", "...", TOKEN.lastIndex - 2));
@@ -183,6 +187,9 @@ class Reader {
       if (sign.text === "*" && this.is("*")) refuse("a power is written with ^, as in x^2", sign);
       left = this.made(sign.text, [left, this.signed()], sign);
     }
+    const { kind, text } = this.next;
+    if ((kind === "name" && text !== "in") || kind === "number" || this.is("("))
+      refuse(`a * is missing between ${this.tokens[this.place - 1].text} and ${text}`, this.next);
     return left;
   }
 

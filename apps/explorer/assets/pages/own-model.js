@@ -18,10 +18,25 @@ const TIMES = 401,
 const WHILE_MOVING = { rtol: 1e-4, atol: 1e-7, maxSteps: 1500 },
   AT_REST = { rtol: 1e-10, atol: 1e-13, maxSteps: 40000 };
 
-/** A plane whose table has the boundary in the order of the chart's edges. */
+/**
+ * A plane whose table has the boundary in the order of the chart's edges. What is saved has all of it; an open table
+ * shows what is computed so far.
+ */
 class Chart extends Plane {
   rows() {
+    if (!this.filling) this.data.finish();
     return this.data.table;
+  }
+
+  fill() {
+    this.filling = true;
+    super.fill();
+    this.filling = false;
+  }
+
+  kept() {
+    this.data.finish();
+    return super.kept();
   }
 }
 KINDS.chart = Chart;
@@ -185,8 +200,9 @@ const outlined = (model, chart, across, up) => {
 };
 
 /** Draw the chart as far as it is known. */
-const showChart = (figure, model, leading, chart, set, text) => {
-  const verdict = verdictOf(leading),
+const showChart = (figure, model, leading, state, set, text) => {
+  const { chart } = state,
+    verdict = verdictOf(leading),
     [across, up] = model.axes.map((i) => model.parameters[i]),
     two = up !== undefined;
   const mark = { name: `the sliders${verdict ? `: ${verdict}` : ""}`, points: true },
@@ -225,6 +241,7 @@ const showChart = (figure, model, leading, chart, set, text) => {
       ...growth.map(([x, y]) => ["spectral abscissa", x, y]),
       ...spots.map(([x, y]) => ["boundary of stability", x, y]),
     ],
+    finish: () => finish(state),
     pick: (x, y) => {
       const inside = (one, at) => Math.min(one.high, Math.max(one.low, at));
       const picked = { [across.name]: inside(across, x), ...(two ? { [up.name]: inside(up, y) } : {}) };
@@ -236,6 +253,30 @@ const showChart = (figure, model, leading, chart, set, text) => {
 /** Later, when nothing is to be painted. */
 const whenIdle = (job) =>
   globalThis.requestIdleCallback ? requestIdleCallback(job, { timeout: 100 }) : setTimeout(job, 0);
+
+/** One step of the chart in work; whether there is more of it to show. */
+const stepped = (state) => {
+  const { value, done } = state.work.steps.next();
+  if (done) {
+    state.work = null;
+    if (!state.next) state.check();
+  }
+  if (done || !value) return false;
+  state.work.seen = true;
+  if (state.work.shape !== state.shape) return false;
+  state.chart = Object.assign(value, { key: state.work.key });
+  return true;
+};
+
+/** All of the newest chart, at once. */
+const finish = (state) => {
+  if (!state.work && !state.next) return;
+  while (state.work || state.next) {
+    if (state.next) Object.assign(state, { work: state.next, next: null });
+    stepped(state);
+  }
+  state.show();
+};
 
 /** Work on charts in pieces, so that nothing waits: a first pass is finished, then the newest chart goes on. */
 const work = (state, figure) => {
@@ -252,14 +293,7 @@ const work = (state, figure) => {
         state.working = false;
         return;
       }
-      const { value, done } = state.work.steps.next();
-      if (done) {
-        state.work = null;
-        if (!state.next) state.check();
-      } else if (value) {
-        state.work.seen = true;
-        if (state.work.shape !== state.shape) continue;
-        state.chart = Object.assign(value, { key: state.work.key });
+      if (stepped(state)) {
         state.show();
         break;
       }
@@ -360,12 +394,13 @@ page("own-model", {
     } catch (error) {
       if (!(error instanceof Wrong)) throw error;
       if (wrong) wrong.textContent = error.message;
-      const said = `The text cannot be read: ${error.message}.`;
-      if (state.read) return { says: `${said} The pictures are those of the last text that could be read.` };
+      // the complaint below the text says what is wrong, once
+      const said = wrong ? "" : `The text cannot be read: ${error.message}. `;
+      if (state.read) return { says: `${said}The pictures are those of the last text that could be read.` };
       text = spec.controls[0].start;
       model = parsed(text);
       draw(state, text, model, figures, set, moving);
-      return { says: `${said} The pictures are those of a fresh page.` };
+      return { says: `${said}The pictures are those of a fresh page.` };
     }
     state.read = true;
     return draw(state, text, model, figures, set, moving);
@@ -417,7 +452,7 @@ const draw = (state, text, model, figures, set, moving) => {
   state.shape = shape;
   state.show = () => {
     const exact = rest && state.chart && state.chart.exact && state.chart.key === state.key;
-    showChart(figures.chart, model, leading, state.chart, set, text);
+    showChart(figures.chart, model, leading, state, set, text);
     box.toggleAttribute("data-computing", Boolean(rest) && !exact);
     facts(exact ? nearestEdge(own, state.chart, parameters, rest) : null, Boolean(rest) && !exact);
   };

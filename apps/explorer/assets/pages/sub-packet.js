@@ -600,7 +600,8 @@ page("sub-packet", {
       fine = holdsHere(values.chain);
     if (fine) at(values.chain, here);
     const ofDiagram = fine
-      ? `At a loss of ${exactPercent(here)} a flow is silent ${percent(out[0])} of the time (${values.chain} chain).`
+      ? `At a drop probability of ${exactPercent(here)} a flow is silent ` +
+        `${percent(out[0])} of the time (${values.chain} chain).`
       : "";
     const cut = (from, length) => Array.from({ length }, (_, i) => (fine ? out[from + i] : NaN));
     figures.diagram.show({
