@@ -229,7 +229,8 @@ export function bars(one, x, y, sheet) {
       one.flat ? b : middles[i],
       one.flat ? middles[i] : b,
       spots,
-      `${one.name ? `${plain(one.name)}: ` : ""}${said(places[i])}, ${one.flat ? said(one.xs[i], x) : said(one.ys[i], y)}`,
+      (one.name ? `${plain(one.name)}: ` : "") +
+        `${said(places[i])}, ${one.flat ? said(one.xs[i], x) : said(one.ys[i], y)}`,
       colour,
     );
   });

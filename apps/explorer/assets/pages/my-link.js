@@ -206,9 +206,10 @@ const chainHolds = (values, facts, now, run, linux, chain) => {
   if (!now.covered) return `Not here: ${top}. It holds up to ${percent(facts.most_at_top)}.`;
   if (kept.chain !== chain) Object.assign(kept, { chain, far: fromLinux(chain, facts) });
   const [key, off] = farthest(now, (one) => (run ? run.data[one] : linux && linux[one] && ends(linux[one])));
+  const nearer = run ? "packets" : "Linux";
   const from = key
-    ? ` Largest difference from ${run ? "packets" : "Linux"}: ${QUANTITIES[key][0]}, ${Math.abs(off)} points ` +
-      `${off > 0 ? "more" : "less"}${Math.abs(off) > FAR ? `; use the numbers of ${run ? "packets" : "Linux"} instead` : ""}.`
+    ? ` Largest difference from ${nearer}: ${QUANTITIES[key][0]}, ${Math.abs(off)} points ${off > 0 ? "more" : "less"}` +
+      `${Math.abs(off) > FAR ? `; use the numbers of ${nearer} instead` : ""}.`
     : run || linux
       ? ""
       : kept.far;
