@@ -43,7 +43,7 @@ LEAST_SLICES = 20
     "--view",
     multiple=True,
     metavar="DIR",
-    help="A folder that programs see, in addition to those of the system and of ready stacks; repeatable. Default: all.",
+    help="A folder that programs see, besides those of the system and of ready stacks; repeatable. Default: all.",
 )
 def testbed(
     scenario: str, seed: int | None, twice: bool, output: Path | None, timeout: float, view: tuple[str, ...]
