@@ -250,7 +250,7 @@ def entries(name: str, views: Sequence[str] = MOTION) -> list[Entry]:
     if name in FAMILIES:
         family = FAMILIES[name]
         with_delay = f"; {family.delayed['']} with a delay" if "" in family.delayed else ""
-        about = f"Which reading of the law.  [default: {family.default}{with_delay}]"
+        about = f"Which interpretation of the equations.  [default: {family.default}{with_delay}]"
         choices.append(Entry("reading", "choice", about, tuple(models)))
     if any(len(views_of(cls, views)) > 1 for cls in models.values()):
         every = dict.fromkeys(v.replace("_", "-") for cls in models.values() for v in views_of(cls, views))

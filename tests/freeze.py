@@ -51,7 +51,7 @@ stationary sub-packet --loss 0.1,0.2 --output x.csv
 stationary sender --sender tahoe --rules rfc --window 2 --loss 0.05:0.45:9
 stability --help
 stability t-refwa --help
-stability t-refwa --phi 1.5 --psi 0.5 --reading window --verdict
+stability t-refwa --phi 1.5 --psi 0.5 --interpretation window --verdict
 stability logistic --epsilon 0.1:3:30 --delay 0:2:30 --output x.html
 stability logistic --epsilon 0.5:2:4 --delay 0:1:4 --output x.nc
 stability logistic --epsilon 0.5:2:4 --delay 0:1:4 --output x.csv

@@ -66,8 +66,8 @@ bifurcation = options.ModelGroup(
     build=build,
     help="""Where a model ends up (equilibrium, cycle or neither), for every value of a parameter.
 
-    MODEL is a control law, whose reading --reading chooses, or a class. Prints the periods by range of the parameter.
-    A model's own time is its longest delay, or the time constant of its slowest mode at equilibrium.""",
+    MODEL is a family, of which --interpretation selects a member, or a class. Prints the periods by range of the
+    parameter. A model's own time is its longest delay, or the time constant of its slowest mode at equilibrium.""",
 )
 
 

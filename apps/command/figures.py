@@ -35,13 +35,11 @@ _ENDS = (".html", ".png")
 @click.option(
     "--quick", is_flag=True, help="Short simulations, seconds to a minute, all together minutes; the default."
 )
-@click.option("--full", is_flag=True, help="All replications and readings: all together hours.")
+@click.option("--full", is_flag=True, help="All replications and interpretations: all together hours.")
 @click.option("--decide", "deciding", is_flag=True, help="NAME is a claim: decide it by its rule, now.")
 @click.option("--json", "as_json", is_flag=True, help="With --decide: print JSON.")
-@click.option("--ns2", is_flag=True, help="With --all: run ns-2 beside, where it is installed and has the protocol.")
-@click.option(
-    "--linux", is_flag=True, help="With --all: run Linux's TCP beside, where it is built and has the protocol."
-)
+@click.option("--ns2", is_flag=True, help="With --all: run ns-2, too, where it is installed and has the protocol.")
+@click.option("--linux", is_flag=True, help="With --all: run Linux's TCP, too, where it is built and has the protocol.")
 @click.option(
     "--processes",
     type=click.IntRange(1, 1024),
@@ -50,7 +48,7 @@ _ENDS = (".html", ".png")
 )
 @click.option("--certificate", is_flag=True, help="Hash the outputs in --output, chained, with what made them.")
 @click.option(
-    "--check", type=click.Path(path_type=Path), metavar="FILE", help="Verify a certificate and the files beside it."
+    "--check", type=click.Path(path_type=Path), metavar="FILE", help="Verify a certificate and the files next to it."
 )
 @click.option(
     "--set",

@@ -27,7 +27,8 @@ from .progress import announce_compilation
     context_settings={
         "help_option_names": ["-h", "--help"],
         "max_content_width": 110,
-        "token_normalize_func": lambda word: word.replace("_", "-"),
+        # `--reading` is the name of `--interpretation` that the first release still accepts.
+        "token_normalize_func": lambda word: "interpretation" if word == "reading" else word.replace("_", "-"),
     },
 )
 @click.version_option(__version__, prog_name="tcpdynamics")

@@ -26,10 +26,10 @@ _METAVARS = {"numbers": "RANGE", "list": "LIST", "size": "SIZE"}
 def flag(name: str) -> str:
     """The option of a parameter.
 
-    >>> flag("base_rtt")
-    '--base-rtt'
+    >>> flag("base_rtt"), flag("reading")
+    ('--base-rtt', '--interpretation')
     """
-    return f"--{name.replace('_', '-')}"
+    return f"--{'interpretation' if name == 'reading' else name.replace('_', '-')}"
 
 
 @contextmanager
@@ -140,7 +140,7 @@ class ModelGroup(SuggestingGroup):
                 formatter.write_dl([(name, summary(name, self.views)) for name in laws])
         ones = [name for name in names(self.views) if name not in laws]
         if len(ones) <= _EACH_A_LINE:
-            with formatter.section("Classes (one reading each)"):
+            with formatter.section("Classes (one interpretation each)"):
                 formatter.write_dl([(name, summary(name, self.views)) for name in ones])
         else:
             self._format_classes(formatter, ones)
@@ -148,7 +148,7 @@ class ModelGroup(SuggestingGroup):
             formatter.write_text(f"`{ctx.command_path} MODEL --help` shows a model's formula and its parameters.")
 
     def _format_classes(self, formatter: click.HelpFormatter, ones: list[str]) -> None:
-        with formatter.section("Classes (one reading each)"):
+        with formatter.section("Classes (one interpretation each)"):
             classes = ", ".join(ones)
             indent = " " * formatter.current_indent
             lines = textwrap.fill(
@@ -158,7 +158,7 @@ class ModelGroup(SuggestingGroup):
 
 
 def model_options(name: str, views: tuple[str, ...] = MOTION) -> list[click.Parameter]:
-    """--reading, --view and an option for each parameter of the model."""
+    """--interpretation, --view and an option for each parameter of the model."""
     return [_option(entry) for entry in entries(name, views)]
 
 
@@ -186,12 +186,13 @@ def required_words(name: str) -> str:
 
 
 def _option(entry: Entry) -> click.Option:
+    words = [flag(entry.name), entry.name]
     if entry.kind == "choice":
-        return click.Option([flag(entry.name)], type=click.Choice(list(entry.choices)), help=entry.about)
+        return click.Option(words, type=click.Choice(list(entry.choices)), help=entry.about)
     if entry.kind == "switch":
-        return click.Option([flag(entry.name)], is_flag=True, help=entry.about)
+        return click.Option(words, is_flag=True, help=entry.about)
     repeated = entry.kind == "numbers"
-    return click.Option([flag(entry.name)], multiple=repeated, metavar=_METAVARS[entry.kind], help=entry.about)
+    return click.Option(words, multiple=repeated, metavar=_METAVARS[entry.kind], help=entry.about)
 
 
 def choose_model(name: str, texts: Mapping[str, Any], **settings: Any) -> Chosen:

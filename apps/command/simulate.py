@@ -111,7 +111,7 @@ def simulate(
     SCENARIO is a file x.toml that describes links and flows, or the name of a ready scenario (--list shows them).
     `python -m pydoc tcpdynamics.validation.packet.Scenario` lists the keys.
 
-    Ctrl-C ends a run; what it has recorded until then is still written to --output, beside a file that is there. A
+    Ctrl-C ends a run; what it has recorded until then is still written to --output, next to a file that is there. A
     file that holds the same simulation is replaced; a table x.csv, which cannot say so, and any other file with --force
     only.
 

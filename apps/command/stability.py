@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 _EXAMPLES = {
     "logistic": ["--epsilon 0.1:3:300 --delay 0:2:300", "--epsilon 1.95 --delay 0.8 --verdict"],
     "lotka-volterra": [
-        "--flows 5 --epsilon 0.1:3:300 --gamma 0:0.95:300 --reading stale",
+        "--flows 5 --epsilon 0.1:3:300 --gamma 0:0.95:300 --interpretation stale",
         "--flows 2 --capacity 10 --capacity 15",
     ],
     "t-refwa": [
-        "--phi 0:3:300 --psi 0:2:300 --reading delayed --delay 1 --output chart.html",
-        "--phi 1.5 --psi 0.5 --reading window --verdict",
+        "--phi 0:3:300 --psi 0:2:300 --interpretation delayed --delay 1 --output chart.html",
+        "--phi 1.5 --psi 0.5 --interpretation window --verdict",
     ],
     "fluid-tcp": ["--flows 10:200:100 --capacity 10Mbit/s --packet-size 1250B --base-rtt 100ms --buffer 100"],
 }
@@ -54,10 +54,10 @@ def build(name: str) -> click.Command:
 stability = options.ModelGroup(
     "stability",
     build=build,
-    help="""Where a control law is stable under delay, and how fast it settles.
+    help="""Where a model is stable under delay, and how fast it settles.
 
-    MODEL is a control law, whose reading --reading chooses, or a class. One point gets a verdict; ranges give a chart
-    with the exact stability boundary, compared with the condition in closed form.""",
+    MODEL is a family, of which --interpretation selects a member, or a class. One point gets a verdict; ranges give a
+    chart with the exact stability boundary, compared with the condition in closed form.""",
 )
 
 

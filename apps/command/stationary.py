@@ -76,9 +76,9 @@ def build(name: str) -> click.Command:
         )
         command.params.append(
             click.Option(
-                ["--reading"],
+                ["--interpretation", "reading"],
                 type=click.Choice(list(_LETTERS)),
-                help="Reading of Fig. 8: A is --model full, B is fresh, L is levels.",
+                help="Interpretation of Fig. 8: A is --model full, B is fresh, L is levels.",
             )
         )
     command.params += [
@@ -155,7 +155,7 @@ def _figure(law: xr.Dataset | None, counts: xr.Dataset) -> go.Figure:
 
 def _reading(kind: str, letter: str | None) -> str:
     if letter not in (None, "A") and kind != "full":
-        raise click.UsageError(f"--reading belongs to --model full, not to {kind}")
+        raise click.UsageError(f"--interpretation belongs to --model full, not to {kind}")
     return _LETTERS[letter or "A"] if kind == "full" else kind
 
 

@@ -43,7 +43,7 @@ LEAST_SLICES = 20
     "--view",
     multiple=True,
     metavar="DIR",
-    help="A folder that programs see beside the system's own and those of ready stacks; may be repeated. Default: all.",
+    help="A folder that programs see, besides those of the system and of ready stacks; repeatable. Default: all.",
 )
 def testbed(
     scenario: str, seed: int | None, twice: bool, output: Path | None, timeout: float, view: tuple[str, ...]
@@ -51,7 +51,7 @@ def testbed(
     """Run programs of Linux as flows through one network, in virtual time.
 
     SCENARIO is a file x.toml whose flows may be programs: program = { server = [...], client = [...] }. Or it is the
-    name of a ready stack (`python -m tcpdynamics.validation.linux stack` lists and builds them), which runs beside the
+    name of a ready stack (`python -m tcpdynamics.validation.linux stack` lists and builds them), which runs against the
     kernel's CUBIC. It needs the kernel of `python -m tcpdynamics.validation.linux build`, and iproute2.
 
     \b

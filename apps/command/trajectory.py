@@ -68,8 +68,8 @@ trajectory = options.ModelGroup(
     build=build,
     help="""Follow a model through time, from one start or many, over a grid of parameters.
 
-    MODEL is a control law, whose reading --reading chooses, or a class. Prints a table; for a sweep, the last row of
-    each trajectory.""",
+    MODEL is a family, of which --interpretation selects a member, or a class. Prints a table; for a sweep, the last row
+    of each trajectory.""",
 )
 
 

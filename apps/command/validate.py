@@ -262,7 +262,7 @@ def _print_verdicts(result: xr.Dataset) -> None:
 @_netcdf_option
 @force_option
 def validate_ns2(live: bool, tied: bool, grid: bool, as_json: bool, output: Path | None, force: bool) -> None:
-    """Compare the packet simulator with ns-2.35 on crowded links: eight seeds each, 99 % intervals."""
+    """Compare the packet simulator with ns-2.35 on congested links: eight seeds each, 99 % intervals."""
     if output is not None:
         check_netcdf_name(output)
         check_replaceable(output, force, marked("comparison PacketsVsNs2", asked()))
@@ -299,7 +299,7 @@ def validate_ns2(live: bool, tied: bool, grid: bool, as_json: bool, output: Path
 @_netcdf_option
 @force_option
 def validate_linux(live: bool, as_json: bool, output: Path | None, force: bool) -> None:
-    """Compare the packet simulator and the chains with Linux's TCP on a crowded link: twenty seeds, 95 % intervals."""
+    """Compare the packet simulator and the chains with Linux's TCP on a congested link: 20 seeds, 95 % intervals."""
     if output is not None:
         check_netcdf_name(output)
         check_replaceable(output, force, marked("comparison PacketsVsLinux", asked()))

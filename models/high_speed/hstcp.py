@@ -67,7 +67,7 @@ class HighSpeedTcp(PerRoundTrip):
 
     loss: Number = loss_parameter()
     low_window: Number = parameter("W_{low}", "packet", "window up to which TCP is Reno", low=0.0, default=38.0)
-    high_window: Number = parameter("W_{high}", "packet", "upper window of the law", low=0.0, default=83000.0)
+    high_window: Number = parameter("W_{high}", "packet", "upper window of the formula", low=0.0, default=83000.0)
     low_p: Number = parameter("P_{low}", "1", "loss rate at the lower window", low=0.0, high=1.0, default=1e-3)
     high_p: Number = parameter("P_{high}", "1", "loss rate at the upper window", low=0.0, high=1.0, default=1e-7)
     high_decrease: Number = parameter(

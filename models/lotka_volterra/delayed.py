@@ -89,7 +89,7 @@ class LotkaVolterraDelayed(_Delayed, reading="delayed"):
 
 @dataclass(frozen=True, kw_only=True)
 class LotkaVolterraCrossDelayed(_Delayed, reading="cross-delayed"):
-    """A sender knows its own rate; the others' are `delay` old.
+    """A sender has its own rate at once, and the others' when they are `delay` old.
 
     With a = gamma (n-1) and rho = epsilon/M, for flows alike: stable for every delay where a <= 1, else where
     rho delay sqrt(a^2 - 1) < arccos(-1/a). Only the sum can become unstable.

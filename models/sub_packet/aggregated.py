@@ -75,7 +75,7 @@ class SubPacketApproximate(SubPacketModel, reading="approximate"):
 
 @dataclass(frozen=True, kw_only=True)
 class SubPacketFull(SubPacketModel, reading="full"):
-    """The full model (Fig. 8) as printed, with `stages` repeated-timeout stages: reading A.
+    """The full model (Fig. 8) as printed, with `stages` repeated-timeout stages: interpretation A.
 
     After the k-th repeated timeout the sender is in S1(kr), then S2(kr); a loss there leads to b*(kr), whose geometric
     wait has the mean E_k of eq. (11) and stands for all deeper backoffs. A timeout in S2 or S3 leads to b*.
@@ -151,7 +151,7 @@ class SubPacketFull(SubPacketModel, reading="full"):
 
 @dataclass(frozen=True, kw_only=True)
 class SubPacketFresh(SubPacketFull, reading="fresh"):
-    """Reading B of Fig. 8: a timeout in S2 or S3 is a simple one (b0), because no backoff is remembered there.
+    """Interpretation B of Fig. 8: a timeout in S2 or S3 is a simple one (b0), because no backoff is remembered there.
 
     Section 3.3.3 of the paper says that entering S3 loses the memory, and S2 without a suffix is entered only by fast
     retransmission; so b* is never entered and is left out.
@@ -171,7 +171,7 @@ class SubPacketFresh(SubPacketFull, reading="fresh"):
 
 @dataclass(frozen=True, kw_only=True)
 class SubPacketLevels(SubPacketFresh, reading="levels"):
-    """Reading L of Fig. 8: stages below the last wait exactly their own timeout, the last for all deeper ones.
+    """Interpretation L of Fig. 8: stages below the last wait exactly their own timeout, the last all deeper ones.
 
     Tends to the exact chain without a backoff limit as `stages` grows.
 

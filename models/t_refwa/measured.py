@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TRefwaMeasured(TRefwaModel, reading="measured"):
-    """The law fed by the measured aggregate: window and queue are those of `delay` intervals ago.
+    """The recursion on the measured aggregate: window and queue are those of `delay` intervals ago.
 
     e(n+1) = e(n) - phi e(n-d) + psi (B - Q(n-d)), Q = clip(e, 0, B); e* = psi B/(phi + psi). The characteristic
     polynomial is z^(d+1) - z^d + k, k = phi + psi. Stable iff phi > 0 and k < 2 cos(d pi/(2d+1)): k < 1 with one

@@ -61,7 +61,7 @@ class _Limited(TRefwaLink):
 
 @dataclass(frozen=True)
 class TRefwaLimited(_Limited):
-    """The integrating law whose flows together take at most `demand`: W = min(Upsilon, demand).
+    """The integrating recursion whose flows together take at most `demand`: W = min(Upsilon, demand).
 
     Upsilon(n+1) = Upsilon(n) + phi (BDP - W) + psi (B - Q), Q = clip(W - BDP, 0, B). With demand below
     BDP + psi B/(phi + psi) there is no fixed point: the command winds up by `windup()` an interval.

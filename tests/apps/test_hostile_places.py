@@ -37,7 +37,7 @@ PICTURES = (".nc", ".html", ".png")
 
 #: Commands that write, with the kinds of file that each knows, and something that makes it another request.
 WRITERS: list[tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = [
-    (STABILITY, PICTURES, ("--reading", "map")),
+    (STABILITY, PICTURES, ("--interpretation", "map")),
     (TRAJECTORY, PICTURES, ("--until", "12")),
     (BIFURCATION, PICTURES, ("--keep", "9")),
     (STATIONARY, (".nc",), ("--stages", "4")),

@@ -114,7 +114,7 @@ def test_no_command_replaces_the_result_of_another(
         ("stability", "logistic-map", "--epsilon", "1.5", "--output", "x.nc"),
         ("stability", "t-refwa", "--phi", "1.5", "--psi", "0.5", "--output", "x.html"),
         ("stationary", "sub-packet", "--loss", "0.1", "--model", "exact", "--output", "x.nc"),
-        ("stationary", "sub-packet", "--loss", "0.1", "--model", "full", "--reading", "L", "--output", "x.nc"),
+        ("stationary", "sub-packet", "--loss", "0.1", "--model", "full", "--interpretation", "L", "--output", "x.nc"),
         ("simulate", "one_loss", "--replications", "2", "--output", "x.nc"),
         ("bifurcation", "logistic-map", "--epsilon", "1.8:2.2:5", "--lyapunov", "--output", "x.nc"),
     ],

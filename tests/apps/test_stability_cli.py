@@ -52,7 +52,7 @@ def test_a_delayed_point_is_a_root_of_its_equation_and_settles_as_it_says(answer
 
 
 def test_the_published_gains_are_marginal_in_the_window_reading(answer):
-    words = ("--phi", "1.5", "--psi", "0.5", "--reading", "window", "--verdict")
+    words = ("--phi", "1.5", "--psi", "0.5", "--interpretation", "window", "--verdict")
     line = answer("stability", "t-refwa", *words)
     assert line == (
         "marginal: spectral radius 1, multiplier -1; small deviations neither grow nor die out, "
@@ -83,7 +83,7 @@ POLYNOMIALS = {
 
 @pytest.mark.parametrize("reading", POLYNOMIALS)
 def test_charts_of_t_refwa_agree_with_polynomial_roots(answer, reading):
-    document = json.loads(answer("stability", "t-refwa", *GAINS, "--reading", reading, "--delay", "1", "--json"))
+    document = json.loads(answer("stability", "t-refwa", *GAINS, "--interpretation", reading, "--delay", "1", "--json"))
     phi, psi = (np.array(document["coordinates"][k]) for k in ("phi", "psi"))
     results = document["results"]
     assert results["radius"]["dims"] == ["phi", "psi"]
@@ -107,7 +107,7 @@ def test_charts_of_t_refwa_agree_with_polynomial_roots(answer, reading):
     ],
 )
 def test_charts_in_continuous_time_end_on_their_curves(answer, reading, of_phi, of_psi):
-    document = json.loads(answer("stability", "t-refwa", *GAINS, "--reading", reading, "--delay", "1", "--json"))
+    document = json.loads(answer("stability", "t-refwa", *GAINS, "--interpretation", reading, "--delay", "1", "--json"))
     boundary = zip(*(document["results"][f"boundary_{k}"]["values"] for k in ("phi", "psi")), strict=True)
     curved = [(f, s) for f, s in boundary if f > 1e-6 and s > 1e-6]
     assert len(curved) > 10
@@ -138,7 +138,7 @@ def test_a_small_chart_has_a_row_a_point(answer):
 
 
 def test_the_excluded_end_of_a_domain_is_left_out_and_marked(answer):
-    words = ("--flows", "3", "--epsilon", "0:2:5", "--gamma", "0:1:6", "--reading", "stale", "--json")
+    words = ("--flows", "3", "--epsilon", "0:2:5", "--gamma", "0:1:6", "--interpretation", "stale", "--json")
     document = json.loads(answer("stability", "lotka-volterra", *words))["results"]
     status, verdict, radius = (np.array(document[k]["values"]) for k in ("status", "verdict", "radius"))
     outside = np.zeros((5, 6), bool)
@@ -163,7 +163,7 @@ def test_units_are_read_as_people_write_them(answer):
 
 def test_a_delay_that_a_reading_does_not_have_is_noted():
     code = "from tcpdynamics.apps.command.main import main; main()"
-    words = ["stability", "t-refwa", "--reading", "window", "--delay", "1", "--verdict"]
+    words = ["stability", "t-refwa", "--interpretation", "window", "--delay", "1", "--verdict"]
     done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("marginal")
     assert "has no delay" in done.stderr
@@ -175,8 +175,8 @@ def test_a_delay_that_a_reading_does_not_have_is_noted():
         (["high-speed-tcp", "--loss", "1e-5"], "HighSpeedTcp"),
         (["high-speed", "--loss", "1e-6,1e-5,1e-4"], "HighSpeedTcp"),
         (["scalable-tcp", "--loss", "1e-4", "--view", "map"], "ScalableTcp"),
-        (["t-refwa", "--reading", "mixed", "--delays", "0,2", "--shares", "0.3,0.7"], "TRefwaMixed"),
-        (["t-refwa", "--reading", "integrating"], "TRefwaIntegrating"),
+        (["t-refwa", "--interpretation", "mixed", "--delays", "0,2", "--shares", "0.3,0.7"], "TRefwaMixed"),
+        (["t-refwa", "--interpretation", "integrating"], "TRefwaIntegrating"),
         (["t-refwa", "--delay", "2"], "TRefwaDelayed"),
         (["logistic", "--delay", "0.5"], "LogisticDelayed"),
         (["fluid-tcp-drop-tail", "--flows", "10", "--capacity", "1000", "--base-rtt", "0.1", "--buffer", "50"],
@@ -238,7 +238,7 @@ def _content(store: Path) -> dict[str, bytes]:
 
 def test_a_store_is_taken_up_where_it_was_left(answer, tmp_path):
     store = tmp_path / "chart.zarr"
-    words = ("stability", "t-refwa", *GAINS, "--reading", "delayed", "--output", str(store))
+    words = ("stability", "t-refwa", *GAINS, "--interpretation", "delayed", "--output", str(store))
     first = answer(*words)
     whole = _content(store)
     lost = [name for name in whole if name.startswith("status/records/c.")][:3]
@@ -303,12 +303,12 @@ def test_a_store_of_another_sweep_or_a_cut_one_is_left_alone(answer, refused, tm
         (["logistic", "--epsilon", "1,1"], "gives 1 more than once"),
         (["logistic", "--epsilon", "1", "--epsilon", "2"], "appears 2 times"),
         (["t-refwa", "--phi", "0:1:3", "--verdict"], "--verdict judges one point, and --phi has 3 values"),
-        (["t-refwa", "--reading", "nonsense"], "'nonsense' is not one of"),
-        (["t-refwa", "--reading", "window", "--rtt-error", "0.1"], "--rtt-error belongs to --reading biased"),
-        (["t-refwa", "--reading", "window", "--delay", "0:2:3"], "--delay takes one number"),
+        (["t-refwa", "--interpretation", "nonsense"], "'nonsense' is not one of"),
+        (["t-refwa", "--interpretation", "window", "--rtt-error", "0.1"], "belongs to --interpretation biased"),
+        (["t-refwa", "--interpretation", "window", "--delay", "0:2:3"], "--delay takes one number"),
         (["t-refwa", "--delay", "1.5"], "--delay must be a whole number"),
-        (["t-refwa", "--reading", "mixed", "--shares", "0.5,0.6"], "sum to one"),
-        (["t-refwa", "--reading", "mixed", "--delay", "0.5"], "--delay must be a whole number"),
+        (["t-refwa", "--interpretation", "mixed", "--shares", "0.5,0.6"], "sum to one"),
+        (["t-refwa", "--interpretation", "mixed", "--delay", "0.5"], "--delay must be a whole number"),
         (["nonsense"], "there is no model 'nonsense'"),
         (["fluid-tcp"], "values are missing for --flows, --capacity, --base-rtt, --buffer"),
         (["logistic", "--capacity", "1Mbit/s"], "add --base-rtt and --packet-size"),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-CUT = ("--reading", "measured-rtt", "--view", "cut-map", "--buffer", "100", "--bdp", "100")
+CUT = ("--interpretation", "measured-rtt", "--view", "cut-map", "--buffer", "100", "--bdp", "100")
 
 
 def test_the_verdict_on_a_switch_names_both_sides(answer):
@@ -18,7 +18,7 @@ def test_the_verdict_on_a_switch_names_both_sides(answer):
     assert float(line.partition("1 % in ")[2].split()[0]) == pytest.approx(np.log(100) / -np.log(0.7**0.5), rel=1e-3)
     line = answer("stability", "t-refwa", *CUT, "--phi", "3.4", "--psi", "1.5", "--verdict")
     assert line.startswith("unstable: on a switch") and "deviations grow e-fold in" in line
-    line = answer("stability", "t-refwa", "--reading", "delayed", "--delay", "1", "--phi", "0", "--verdict")
+    line = answer("stability", "t-refwa", "--interpretation", "delayed", "--delay", "1", "--phi", "0", "--verdict")
     assert line.startswith("unknown: on a switch") and "the two sides do not decide" in line
 
 
@@ -52,6 +52,6 @@ def test_a_chart_on_a_switch_counts_its_verdicts(answer, tmp_path):
     assert set(np.ravel(chart["results"]["verdict"]["values"])) == {"stable", "unstable"}
     stored = answer(*words, "--output", str(tmp_path / "x.zarr"))
     assert "stable        4 (50.0 %)" in stored
-    text = answer("stability", "t-refwa", "--reading", "delayed", "--delay", "1", "--phi", "0,0.5")
+    text = answer("stability", "t-refwa", "--interpretation", "delayed", "--delay", "1", "--phi", "0,0.5")
     assert "1 of these points, judged by both sides; 1 of them cannot be decided so" in text
     assert "phi = 0\n" in text  # where stability ends

@@ -41,7 +41,7 @@ def test_several_files_at_once(answer: Callable[..., str], tmp_path: Path) -> No
         *WORDS, "--loss", "0.1", "--retransmission-loss", "0.1:0.3:3", *(w for p in paths for w in ("--output", str(p)))
     )
     assert all(path.stat().st_size > 1000 for path in paths)
-    assert "loss of data sent again" in paths[1].read_text()
+    assert "loss probability of retransmissions" in paths[1].read_text()
 
 
 def test_a_stranger_s_file_is_refused_before_the_chain_is_explored(refused: Callable[..., str], tmp_path: Path) -> None:

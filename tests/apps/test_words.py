@@ -92,8 +92,8 @@ def test_a_second_range_is_a_column_and_nests_in_json(answer: Callable[..., str]
 def test_underscores_and_hyphens_are_the_same(answer: Callable[..., str]) -> None:
     same = answer("stationary", "sub-packet", "--loss", "0.1", "--w-max", "8")
     assert answer("stationary", "sub_packet", "--loss", "0.1", "--w_max", "8") == same
-    same = answer("stability", "t-refwa", "--phi", "1", "--psi", "1", "--reading", "measured-rtt")
-    assert answer("stability", "t_refwa", "--phi", "1", "--psi", "1", "--reading", "measured_rtt") == same
+    same = answer("stability", "t-refwa", "--phi", "1", "--psi", "1", "--interpretation", "measured-rtt")
+    assert answer("stability", "t_refwa", "--phi", "1", "--psi", "1", "--interpretation", "measured_rtt") == same
     assert answer("simulate", "one-loss", "--json") == answer("simulate", "one_loss", "--json")
 
 

@@ -1,9 +1,12 @@
-"""The English of the pages: words of the field, no persons, headings that name a thing or a task, short sentences."""
+"""English of pages and --help: words of the field, no persons, headings of a thing or a task, short sentences."""
 
 import re
 from pathlib import Path
 
+import click
 import pytest
+
+from tcpdynamics.apps.command.main import cli
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -34,14 +37,34 @@ INSTEAD = {
 
 def prose(path):
     """The text of a page without code, links and tables' rules."""
-    text = re.sub(r"^(```|:::).*?^\1", "", path.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+    return words_of(re.sub(r"^(```|:::).*?^\1", "", path.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE))
+
+
+def words_of(text):
     return re.sub(r"\]\([^)]*\)", "]", re.sub(r"`[^`\n]*`", "`x`", text))
 
 
 @pytest.mark.parametrize("path", PAGES, ids=[path.stem for path in PAGES])
 def test_a_page_has_the_words_of_the_field(path):
-    found = {word: [m[0] for m in re.finditer(old, prose(path), re.MULTILINE)] for word, old in INSTEAD.items()}
-    assert not {word: old for word, old in found.items() if old}
+    assert house_words(prose(path)) == {}
+
+
+def house_words(text):
+    found = {word: [m[0] for m in re.finditer(old, text, re.MULTILINE)] for word, old in INSTEAD.items()}
+    return {word: old for word, old in found.items() if old}
+
+
+def commands(command, name, parent=None):
+    """Every command with its context, those of each model and comparison too."""
+    context = click.Context(command, info_name=name, parent=parent, terminal_width=1000)
+    yield context
+    for inner in command.list_commands(context) if isinstance(command, click.Group) else ():
+        yield from commands(command.get_command(context, inner), inner, context)
+
+
+@pytest.mark.parametrize("context", [*commands(cli, "tcpdynamics")], ids=lambda context: context.command_path)
+def test_the_help_of_a_command_has_the_words_of_the_field(context):
+    assert house_words(words_of(context.command.get_help(context))) == {}
 
 
 def test_sentences_have_at_most_twenty_five_words_on_average():

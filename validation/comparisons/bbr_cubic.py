@@ -1,4 +1,4 @@
-"""One BBR flow against CUBIC over the size of the buffer, in Linux, beside the model of Ware et al. (IMC 2019)."""
+"""One BBR flow against CUBIC over the buffer size, in Linux, compared with the model of Ware et al. (IMC 2019)."""
 
 from __future__ import annotations
 

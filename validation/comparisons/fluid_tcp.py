@@ -1,4 +1,4 @@
-"""Fluid TCP on a marking link near its critical gain, beside two linearisations: the exact one and Hollot's.
+"""Fluid TCP on a marking link near its critical gain, compared with two linearisations: the exact one and Hollot's.
 
 Three fluids: ``proportional``, the nonlinear model with the delay of the operating point; ``varying delay``, the same
 with old values as old as the queue makes them; ``RED``, with an averaged queue. In all three the operating point has

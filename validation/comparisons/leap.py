@@ -1,4 +1,4 @@
-"""LEAP in packets beside its closed forms."""
+"""LEAP in packets compared with its closed forms."""
 
 from __future__ import annotations
 

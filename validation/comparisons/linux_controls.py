@@ -1,4 +1,4 @@
-"""Congestion controls and queues one by one: Linux beside the simulator, by the RFCs and by Linux's rules.
+"""Congestion controls and queues one by one: Linux compared with the simulator, by the RFCs and by Linux's rules.
 
 Each control has two flows on a drop-tail link (with marks, RED) and a single one on a link that loses at random; each
 queue has four flows of Reno. Linux's later options are off.

@@ -1,4 +1,4 @@
-"""Our senders beside Linux's, send by send: single flows on a link without congestion, with chosen losses.
+"""Our senders compared with Linux's, packet by packet: single flows on a link without congestion, with chosen losses.
 
 The first send that differs has a cause, which is found by rule and counted. What else Linux does is turned on one at a
 time. A difference is a measured size and no fault: our senders by the RFCs keep to these, Linux has rules of its own.

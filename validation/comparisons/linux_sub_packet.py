@@ -1,4 +1,4 @@
-"""The sub-packet paper's Figs. 2, 3 and 8 to 12 on Linux's TCP, with the simulator and the chains beside them.
+"""The sub-packet paper's Figs. 2, 3 and 8 to 12 on Linux's TCP, compared with the simulator and the chains.
 
 The paper's senders are ns-2's. Here its links carry Linux with the switches off, Linux as it comes with Reno, CUBIC and
 BBR, and the simulator's senders by both rule books. What Linux has not, a gateway that sends retransmissions first

@@ -1,4 +1,4 @@
-"""The delayed logistic equation beside its trajectories: decay, frequency, critical delay."""
+"""The delayed logistic equation compared with its trajectories: decay, frequency, critical delay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""n flows under Lotka-Volterra control with old measurements, beside fluid simulations of the link that they share.
+"""n flows under Lotka-Volterra control with old measurements, compared with fluid simulations of their link.
 
 Three fluids, from the model's own assumptions to a link:
 

@@ -1,4 +1,4 @@
-"""Logistic control in packets beside its models (Iguchi, Hasegawa, Murata 2005).
+"""Logistic control in packets compared with its models (Iguchi, Hasegawa, Murata 2005).
 
 Networks are the paper's (Fig. 3): access links of 5 ms, a link of 40 ms with a drop-tail buffer of twice the
 bandwidth-delay product, gamma = 0.9. Where the law does not depend on rates they are smaller than the paper's.

@@ -1,4 +1,4 @@
-"""M/TCP in packets beside its closed forms, and what its estimator of one-way times can know."""
+"""M/TCP in packets compared with its closed forms, and the limits of its estimator of one-way times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A gateway that sends retransmissions first (section 6.2 and Fig. 12 of Chen et al.), beside the chain.
+"""A gateway that sends retransmissions first (section 6.2 and Fig. 12 of Chen et al.), and the chain.
 
 A link of 1 Mbit/s, 200 ms, 25 packets of 1000 bytes, with drop-tail and with SFQ of five lanes. Without priority; with
 priority and the buffer split as in the paper (5 places for retransmissions, SFQ: five lanes of 4); and with one buffer

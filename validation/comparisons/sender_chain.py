@@ -1,4 +1,4 @@
-"""The chain that is compiled from a sender beside the simulator that it is compiled from: the distance must be zero.
+"""The chain that is compiled from a sender, compared with its simulator: the distance must be zero.
 
 Both are the same code. What could differ is what the chain leaves out of a state, makes relative, lumps, or sets
 otherwise than the simulator does by default; so a distance that is not zero is a fault in one of them. The packets'

@@ -1,4 +1,4 @@
-"""T-REFWA's interval maps beside a router that acts every RTT_avg on a real queue: which reading describes what.
+"""T-REFWA's interval maps compared with a router that acts every RTT_avg on a real queue, by interpretation.
 
 The fluids differ in what a command is (a window in flight, clocked by ACKs, or a rate) and in how long it takes to
 act; each is disturbed a little, and the multiplier by which the disturbance changes from one interval to the

@@ -1,4 +1,4 @@
-"""T-REFWA's router on packets beside the readings of its recursion.
+"""T-REFWA's router on packets compared with the interpretations of its recursion.
 
 `t_refwa` compares the readings with a fluid; here packets, whole windows, codes of round-trip times and the rule
 of activity have their say.

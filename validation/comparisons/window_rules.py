@@ -1,4 +1,4 @@
-"""Window rules in packets beside the laws that they are published with: mean windows under random losses."""
+"""Window rules in packets compared with their published formulas: mean windows under random losses."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class Sender(Model):
         structural=True, default=4,
     )  # fmt: skip
     timeout: float = parameter(
-        "m_0", "1", "least retransmission timeout, in RTTs", low=1.0, high=1024.0, low_open=False, high_open=False,
+        "m_0", "1", "minimum retransmission timeout, in RTTs", low=1.0, high=1024.0, low_open=False, high_open=False,
         structural=True, default=2, note="A multiple of 1/8",
     )  # fmt: skip
     backoff_cap: int = parameter(
@@ -66,7 +66,7 @@ class Sender(Model):
         structural=True, default=6,
     )  # fmt: skip
     retransmission_loss: Number | None = parameter(
-        "p_r", "1", "loss of data sent again", low=0.0, high=1.0, default=None, note="Default: `loss`"
+        "p_r", "1", "loss probability of retransmissions", low=0.0, high=1.0, default=None, note="Default: `loss`"
     )
     ack_loss: Number | None = parameter(
         "a", "1", "loss of acknowledgements", low=0.0, high=1.0, default=None, note="Default: none is lost"

@@ -116,7 +116,7 @@ def command(values: Values) -> str:
     options = " ".join(f"--{k} {v!r}" for k, v in fields_of(values).items())
     capacities = capacities_of(values) if values["ratio"] != 1 else [values["capacity"]]
     options += "".join(f" --capacity {c!r}" for c in capacities)
-    return f"tcpdynamics stability lotka-volterra --reading {values['reading']} {options}"
+    return f"tcpdynamics stability lotka-volterra --interpretation {values['reading']} {options}"
 
 
 PAGE = Page(

@@ -149,7 +149,7 @@ def recorded() -> dict[str, Any]:
 def command(values: Values) -> str:
     """The command that gives the verdict at the same point."""
     options = " ".join(f"--{k} {v!r}" for k, v in _fields(values).items())
-    return f"tcpdynamics stability t-refwa --reading {values['reading']} {options}"
+    return f"tcpdynamics stability t-refwa --interpretation {values['reading']} {options}"
 
 
 PAGE = Page(

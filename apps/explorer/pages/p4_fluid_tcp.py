@@ -58,7 +58,7 @@ def _fields(values: Values) -> dict[str, float]:
 def command(values: Values) -> str:
     """The command that judges the same point."""
     options = " ".join(f"--{k.replace('_', '-')} {values[k]!r}" for k in FIELDS[values["marking"]])
-    return f"tcpdynamics stability fluid-tcp --reading {values['marking']} {options}"
+    return f"tcpdynamics stability fluid-tcp --interpretation {values['marking']} {options}"
 
 
 PAGE = Page(

@@ -28,7 +28,7 @@ SOURCE = "RFC 3649, section 5"
 
 PARAMETERS = (
     Parameter("low_window", "packet", "window up to which TCP is Reno", 38.0, 1.0, 1e9),
-    Parameter("high_window", "packet", "upper window of the law", 83000.0, 1.0, 1e9),
+    Parameter("high_window", "packet", "upper window of the formula", 83000.0, 1.0, 1e9),
     Parameter("low_p", "1", "loss rate at the lower window", 1e-3, 1e-12, 1.0),
     Parameter("high_p", "1", "loss rate at the upper window", 1e-7, 1e-12, 1.0),
     Parameter("high_decrease", "1", "decrease at the upper window", 0.1, 1e-3, 0.5),
