@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .clocks import Taken, cores, once
+from .clocks import Taken, once
 
 #: The rows of the last run of each piece of work.
 MEASURED = Path(__file__).with_name("measured.json")
@@ -106,7 +106,7 @@ def store(title: str, part: str, rows: list[dict[str, Any]]) -> None:
     """Replace the rows of this work; the file is complete at any time."""
     kept = json.loads(MEASURED.read_text()) if MEASURED.exists() else {"works": {}}
     kept["machine"] = {
-        "date": time.strftime("%Y-%m-%d"), "processors": cores(), "processor": _processor(),
+        "date": time.strftime("%Y-%m-%d"), "processors": os.cpu_count(), "processor": _processor(),
         "python": platform.python_version(), "numpy": importlib.metadata.version("numpy"),
     }  # fmt: skip
     kept["works"][title] = {"benchmark": sys.modules["__main__"].__spec__.name, "part": part, "rows": rows}

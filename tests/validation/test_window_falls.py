@@ -23,8 +23,8 @@ from tcpdynamics.validation.packet.user_rules import congestion_control
 
 #: Queues, with parameters by which those that can mark do so rather than lose.
 QUEUES: dict[str, dict[str, Any]] = {
-    "step": {"threshold": 4}, "red": {"mark_p": 1.0, "min_threshold": 5}, "codel": {}, "pie": {"mark_p": 1.0}, "fq_codel": {},
-    "proportional": {}, "droptail": {},
+    "step": {"threshold": 4}, "red": {"mark_p": 1.0, "min_threshold": 5}, "codel": {}, "pie": {"mark_p": 1.0},
+    "fq_codel": {}, "proportional": {}, "droptail": {},
 }  # fmt: skip
 FOUR = ("tahoe", "reno", "newreno", "sack")
 SENDERS = {"ns2": FOUR, "rfc": FOUR, "linux": ("newreno", "sack")}
