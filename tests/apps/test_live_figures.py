@@ -20,7 +20,7 @@ from dash import Dash, Input, Output, html
 from tcpdynamics.apps.dash_figure import Figure
 app = Dash()
 app.layout = html.Div([Figure("leap", "duplicates", id="chart", values={"ack_loss": 0.2}), html.P(id="out"),
-                       html.Button("more", id="more")])
+                       html.Button("more", id="more"), Figure("leap", "transmissions", id="other")])
 @app.callback(Output("out", "children"), Input("chart", "numbers"))
 def show(numbers):
     return str(numbers and numbers["leap"])
@@ -49,8 +49,13 @@ def test_a_dash_app_shows_it_and_gets_its_numbers(tab: Page, tmp_path: Path) -> 
     try:
         wait_for(f"http://127.0.0.1:{port}/")
         tab.goto(f"http://127.0.0.1:{port}/")
-        tab.locator(".live canvas").wait_for()
+        tab.locator(".live canvas").nth(1).wait_for()
         said = []
+        # Two figures with the same sliders: each label leads to its own.
+        ids = tab.evaluate("() => [...document.querySelectorAll('.live [id]')].map((node) => node.id)")
+        assert len(ids) == len(set(ids)) and len(ids) > 4
+        named = tab.evaluate("() => [...document.querySelectorAll('.live label')].map((label) => label.control?.id)")
+        assert None not in named and len(named) == len(set(named))
         for act in (lambda: None, lambda: move(tab, "ack_loss", 0.3), lambda: tab.locator("#more").click()):
             before = tab.locator("#out").inner_text()
             act()

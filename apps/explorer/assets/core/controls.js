@@ -29,7 +29,7 @@ export const spaced = (word) =>
   word.replace(/(?<!^(?:cross|drop|semi))-(?=[a-z]|\d+-[a-z])/gi, " ").replace(/\w+/g, (part) => NAMES[part] || part);
 
 const chooser = (c, values, changed) => {
-  const id = `control-${c.name}`,
+  const id = `control-${c.id || c.name}`,
     means = element("small", { id: `${id}-means` });
   const list = element(
     "select",
@@ -59,7 +59,7 @@ const chooser = (c, values, changed) => {
 };
 
 const sliding = (c, values, changed) => {
-  const id = `control-${c.name}`;
+  const id = `control-${c.id || c.name}`;
   const scale = c.log ? Math.log10 : (x) => x,
     back = c.log ? (x) => 10 ** x : (x) => x;
   const [low, high] = [scale(c.low), scale(c.high)];
@@ -126,7 +126,7 @@ const sliding = (c, values, changed) => {
 
 /** Lines that a reader types; below them is room for what the page's own script makes of them. */
 const textual = (c, values, changed) => {
-  const id = `control-${c.name}`;
+  const id = `control-${c.id || c.name}`;
   const area = element("textarea", {
     id,
     rows: c.lines,

@@ -26,7 +26,12 @@ export const live = (root, spec, changed) => {
     for (const c of spec.moving) controls[c.name].box.hidden = !counts(c, spec, values);
     scene.draw();
   };
-  const controls = controlsOf(spec.moving, values, redraw);
+  // Two pictures on one page may have the same slider; a label leads to its own.
+  const free = (name, k = 1) => (document.getElementById(`control-${name}-${k}`) ? free(name, k + 1) : `${name}-${k}`);
+  const moving = spec.moving.map((c) =>
+    document.getElementById(`control-${c.name}`) ? { ...c, id: free(c.name) } : c,
+  );
+  const controls = controlsOf(moving, values, redraw);
   const set = (picked) => {
     for (const [name, x] of Object.entries(picked)) {
       values[name] = x;

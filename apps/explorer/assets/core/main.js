@@ -18,6 +18,7 @@ export const mount = async (root, spec) => {
 /** Dash's own scripts, which a served document has: one after another, after the first picture. */
 const dash = async () => {
   const template = /** @type {HTMLTemplateElement | null} */ (document.getElementById("dash"));
+  if (document.body.classList.contains("embedded")) return;
   for (const node of template ? template.content.querySelectorAll("script") : []) {
     const script = element("script");
     for (const { name, value } of node.attributes) script.setAttribute(name, value);

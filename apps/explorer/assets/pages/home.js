@@ -363,7 +363,10 @@ const card = (spec, one, signal) => {
     ([entry]) => {
       if (!entry.isIntersecting) return;
       watch.disconnect();
-      fill().catch(() => node.classList.add("without"));
+      fill().catch(() => {
+        node.classList.add("without");
+        node.append(element("small", { role: "status" }, "Its picture did not come. Load this page again."));
+      });
     },
     { rootMargin: "200px" },
   );
