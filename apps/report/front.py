@@ -109,9 +109,10 @@ def linux_finding(verdicts: Mapping[str, list[str]]) -> tuple[str, dict[str, Any
 def stability_finding(published: list[dict[str, Any]], chart: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
     """T-REFWA's gains, under each interpretation of its equation: the third finding of a quick report."""
     stable = sum(row["verdict"] == "stable" for row in published)
+    continuous = sum(row["reading"].startswith("continuous") for row in published)
     return (
         f"T-REFWA's gains are called stable for any network. They are stable under {stable} of {len(published)} "
-        "interpretations of its equation (star).",
+        f"interpretations of its equation (star), {continuous} of them in continuous time.",
         chart,
     )
 
