@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 import re
@@ -13,13 +14,16 @@ from axe_playwright_python.sync_playwright import Axe
 from explorer_tabs import LOW, TITLES, keep, often, opened
 from playwright.sync_api import Page
 
+from tcpdynamics.apps import ledger_rows
 from tcpdynamics.apps.explorer.article import MAX_WORDS, articles, read
 from tcpdynamics.apps.explorer.pages import pages
 from tcpdynamics.apps.explorer.recorded import interval, over_readings, published
 from tcpdynamics.apps.explorer.server import words_of
 from tcpdynamics.apps.explorer.t_refwa_gains import DELAYED, READINGS
 from tcpdynamics.errors import InputError
+from tcpdynamics.paper_figures import ledger, statements
 from tcpdynamics.paper_figures.reasons import NONE
+from tcpdynamics.paper_figures.rules import CONDITIONS, FAILS, HOLDS, OPEN, RUN
 from tcpdynamics.solvers import eigenvalues
 
 WHOLE = {slug: article for slug, article in articles().items() if len(article.steps) > 1}
@@ -116,6 +120,35 @@ def test_each_claim_says_what_was_measured_and_what_it_needs(slug: str) -> None:
         assert "fraction of" not in measured or (" %" in measured and " %" in needs), name
         assert "Measured" not in measured or " runs)" in measured or "interval" not in measured, name
         assert one["reason"][:1] == one["reason"][:1].upper() and one["reason"] != NONE, name
+        assert one["ours"] == ("a check of ours" in one["says"]), name
+        assert not re.search(r"rtt\b|(: |needs at least |has )1 [a-z]+s\b", one["measured"]), name
+
+
+def test_a_claim_shows_a_number_that_has_its_verdict() -> None:
+    """Of all statements, the number of the chosen cell fulfils or fails its own rule as the statement does."""
+    rows = ledger.recorded()["rows"]
+    outcomes = [one for summary in statements.summaries(rows).values() for one in summary.outcomes]
+    seen: set[str] = set()
+    for name, verdict, cells in ((one.statement.id, one.verdict, one.statement.cells) for one in outcomes):
+        claim = ledger.get_claim(ledger_rows.chosen_cell(cells, verdict, rows))
+        text = ledger_rows.measured(claim, rows[claim.id], verdict).rpartition(". The claim ")[0]
+        text = text.removeprefix(f"Measured: {claim.quantity.partition('; ')[0]}: ").removeprefix("Computed: ")
+        shown = text.removeprefix(f"{claim.quantity.partition('; ')[0]}: ")
+        factor = 100 if re.match(r"\S+( to \S+)? %", shown) else 1
+        ends = [float(x) / factor for x in re.match(r"(\S+?)(?: to (\S+?))?(?=[ ,;]|$)", shown).groups() if x]  # type: ignore[union-attr]
+        within = claim.range
+        slack = 6e-4 * max(map(abs, ends))  # of four digits
+        wide = dataclasses.replace(within, low=within.low - slack, high=within.high + slack, open_low=False)
+        seen.add(verdict)
+        if verdict in (HOLDS, CONDITIONS) and claim.rule != RUN:
+            assert all(wide.holds(x) for x in ends), (name, shown)
+        if verdict == FAILS:
+            assert not any(within.holds(x) for x in ends), (name, shown)
+        if verdict == CONDITIONS:
+            assert "where the claim holds" in shown and "where it does not hold" in shown, (name, shown)
+        if verdict == OPEN and "where" not in shown and len(ends) == 2:  # all fail, on both sides
+            assert ends[0] <= within.high + slack and ends[1] >= within.low - slack, (name, shown)
+    assert seen == {HOLDS, CONDITIONS, FAILS, OPEN}
 
 
 def test_a_text_is_refused_in_a_sentence() -> None:

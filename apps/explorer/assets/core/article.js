@@ -25,15 +25,19 @@ const chip = (spec, one, mark) =>
     element(
       "summary",
       {},
-      element("span", { class: `verdict ${TONES[one.verdict] || "open"}` }, `paper's claim: ${one.verdict}`),
+      element(
+        "span",
+        { class: `verdict ${TONES[one.verdict] || "open"}` },
+        `${one.ours ? "our check" : "paper's claim"} ${one.verdict}`,
+      ),
       mark,
     ),
     element(
       "span",
       { class: "chip-body" },
-      "The paper states: ",
+      one.ours ? "Our check: " : "The paper states: ",
       element("b", {}, one.says),
-      ` (In the paper: ${one.kind}.) ${one.measured} ${one.reason} `,
+      `${one.ours ? "" : ` (In the paper: ${one.kind}.)`} ${one.measured} ${one.reason} `,
       element("code", {}, one.command),
       " ",
       element("a", { href: pageAddress(spec, "claims", `open=${one.cell}`) }, "rule, numbers and intervals"),
