@@ -6,6 +6,7 @@ import dataclasses
 import itertools
 import math
 import re
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -282,8 +283,13 @@ def test_each_steps_picture_is_saved_as_on_its_page(tab: Page, server: str, slug
                 kept[kind] = Path(download.value.path()).read_bytes()
             assert kept["PNG"].startswith(b"\x89PNG") and kept["NetCDF"].startswith(b"CDF")
             assert f"tcpdynamics explorer, {page}".encode() in kept["SVG"] and kept["CSV"].count(b"\r\n") > 1, k
-            settings = re.sub(r"<[^>]+>", " ", kept["SVG"].decode())  # a slide has its settings and its sentence
-            assert pages()[page].controls[0].meaning in settings, k
+            # a slide has the settings that its step shows or sets, and its sentence
+            settings = " ".join(unescape(re.sub(r"<[^>]+>", " ", kept["SVG"].decode())).split())
+            values = pages()[page].read(step["values"])[0]
+            for c in pages()[page].controls:
+                assert c.name not in step["controls"] or f"{c.meaning}: " in settings, (k, c.name)
+                moved = c.name in step["controls"] or values[c.name] != c.start
+                assert moved or f"; {c.meaning}: " not in f"; {settings}", (k, c.name)
             assert tab.locator(".article-figure .reading").inner_text()[:40] in settings, k
             keep(tab, ".article-figure", "Copy to embed")
             tab.get_by_text("Copied.").wait_for()
@@ -292,6 +298,18 @@ def test_each_steps_picture_is_saved_as_on_its_page(tab: Page, server: str, slug
             if next(f for f in pages()[page].figures if f.name == figure).text(pages()[page].start()):
                 keep(tab, ".article-figure", "Show the code")
                 tab.wait_for_function("() => /table/.test(document.querySelector('.article-figure pre').textContent)")
+
+
+def test_a_copied_link_has_the_step_to_which_a_reader_scrolled(tab: Page, server: str) -> None:
+    tab.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    at_step(tab, f"{server}/paper-sub-packet", 2)
+    tab.mouse.move(900, 400)
+    tab.mouse.wheel(0, 1)  # the address no longer leads
+    tab.evaluate("() => document.querySelectorAll('.step')[2].scrollIntoView()")
+    tab.wait_for_selector(".step:nth-of-type(3)[data-current]")
+    keep(tab, ".article-figure", "Copy a link")
+    tab.get_by_text("Copied.").wait_for()
+    assert tab.evaluate("() => navigator.clipboard.readText()") == f"{server}/paper-sub-packet#step=3"
 
 
 def test_the_sentence_of_the_state_diagram_is_the_sum_of_its_waits(tab: Page, server: str) -> None:
