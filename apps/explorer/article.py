@@ -199,7 +199,7 @@ def _statement(name: str) -> dict[str, Any]:
     claims, came = ledger.claims(), ledger.recorded()["rows"]
     cell = ledger_rows.chosen_cell(one["cells"], one["verdict"], came)
     return {
-        "says": one["says"],
+        "says": one["says"].replace(f" {OURS}", "."),
         "verdict": one["verdict"],
         "kind": f"{one['weight']} {one['kind']}",
         "ours": one["says"].endswith(OURS),
