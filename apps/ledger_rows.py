@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -111,31 +111,89 @@ _FRACTION = re.compile(
 _BOUNDS = {"≥": "at least", "≤": "at most", ">": "above", "<": "below"}
 
 
-def measured(claim: Claim, decision: Mapping[str, Any]) -> str:
-    """What came out for a claim, and what would bear it out, in sentences for one who does not know the ledger.
+def chosen_cell(cells: Sequence[str], verdict: str, rows: statements.Rows) -> str:
+    """The cell that shows a statement's verdict: it came out so, under most interpretations, else under some at least.
+
+    >>> rows = ledger.recorded()["rows"]
+    >>> chosen_cell(["leap.sec4.caused.reno", "leap.sec4.kept.reno"], "cannot be decided", rows)
+    'leap.sec4.kept.reno'
+    """
+    decisive = rules.FAILS if verdict == rules.CONDITIONS else verdict
+
+    def fits(cell: str) -> tuple[bool, int]:
+        under = [one for _, one, _ in rows[cell]["readings"]]
+        same = rows[cell]["verdict"] == verdict
+        return same, under.count(decisive) if verdict == rules.CONDITIONS or not same else 0
+
+    return max((cell for cell in cells if not ledger.get_claim(cell).calibrates), key=fits)
+
+
+def measured(claim: Claim, decision: Mapping[str, Any], verdict: str = "") -> str:
+    """What came out for a claim where it has a verdict, and what would fulfil it, for one who does not know the ledger.
+
+    Parameters
+    ----------
+    claim : Claim
+    decision : mapping
+        A `Decision` as JSON has it.
+    verdict : str
+        Only numbers of interpretations with this verdict are shown; with conditions, those that hold, then the others.
 
     Examples
     --------
-    >>> came = {"packets": {"mean": 0.99, "low": 0.978, "high": 1.0, "n": 20}, "readings": [["a", "holds", 0.99]] * 2}
-    >>> measured(ledger.get_claim("sub_packet.s1.repetitive"), came)[87:]
+    >>> came = {"packets": {"mean": 0.99, "low": 0.978, "high": 1.01, "n": 20}, "shown": "a"}
+    >>> came["readings"] = [["a", "holds", 0.99], ["b", "holds", 0.97]]
+    >>> measured(ledger.get_claim("sub_packet.s1.repetitive"), came, "holds")[87:]
     '99 % (95 % interval 97.8 to 100 %, 20 runs), under one of 2 interpretations. The claim needs at least 50 %.'
     """
     percent = claim.unit == "1" and not claim.form and bool(_FRACTION.search(claim.quantity))
     factor, unit = (100, " %") if percent else (1, "" if claim.unit == "1" else f" {claim.unit}")
-    kind = "packets" if decision.get("packets") else "model"
-    interval = {k: v if k == "n" or v is None else factor * v for k, v in (decision[kind] or {}).items()}
-    number = in_words(interval, spread=kind == "model") + unit
+    most = 1 if percent and " less " not in claim.quantity else math.inf
+
+    def with_unit(number: str) -> str:
+        return number + (unit.removesuffix("s") if number == "1" else unit)
+
+    def cut(interval: Mapping[str, Any]) -> dict[str, Any]:
+        return {k: v if k == "n" or v is None else factor * min(v, most) for k, v in interval.items()}
+
+    def ends(values: Sequence[float]) -> str:
+        """Numbers of several interpretations: the least and the greatest."""
+        low, high = (f"{factor * end:.4g}" for end in (min(values), max(values)))
+        return with_unit(low if low == high else f"{low} to {high}")
+
+    kind, readings = "packets" if decision.get("packets") else "model", decision["readings"]
+    number = in_words(cut(decision[kind] or {}), spread=kind == "model")
     number = re.sub(r"-?\d+\.\d+", lambda one: f"{float(one[0]):.4g}", number)
-    several = rf"{unit} (95 % interval \1 to \2{unit}, \3 runs)"
-    number = re.sub(rf" \[(.+), (.+)\], n = (\d+){unit}$", several, number)
-    bounds = re.sub(r"\d[\d.e+-]*", lambda one: f"{factor * float(one[0]):g}{unit}", claim.published_text)
+    number, _, rest = number.partition(" [")
+    number = re.sub(r"^(.+) to \1$", r"\1", number)
+    inside = re.sub(r"(.+), (.+)\], n = (\d+)", rf" (95 % interval \1 to \2{' %' * percent}, \3 runs)", rest)
+    inside = inside if f" {number} to {number}" not in inside else ""  # all runs agree to the digits that are shown
+    wanted = rules.HOLDS if verdict == rules.CONDITIONS else verdict
+    by_verdict = {one: [x for _, came, x in readings if came == one and x is not None] for one in (wanted, rules.FAILS)}
+    several, shown = by_verdict[wanted], decision.get("shown")
+    same = len(several) == len(readings)
+    under = f"{len(readings)} interpretations" if same else f"{len(several)} out of {len(readings)} interpretations"
+    under += "" if same else f", where the claim {wanted}"
+    if wanted == rules.OPEN and readings and not several:  # all fail, on both sides of what is published
+        text = f"{ends([x for *_, x in readings if x is not None])}, over {len(readings)} interpretations"
+    elif not several or (kind == "model" and same):
+        text = with_unit(number) + inside
+    elif kind == "packets" and wanted != rules.OPEN and [shown, wanted] in [list(one[:2]) for one in readings]:
+        text = f"{with_unit(number)}{inside}, under one of {under}"
+    else:
+        text = f"{ends(several)}, under {under}"
+    if verdict == rules.CONDITIONS:
+        failing, count = by_verdict[rules.FAILS], [came for _, came, _ in readings].count(rules.FAILS)
+        text += f"; {ends(failing) if failing else 'no such number'}, under {count}, where it {rules.FAILS}"
+    bounds = re.sub(r"\d[\d.e+-]*", lambda one: with_unit(f"{factor * float(one[0]):g}"), claim.published_text)
     for sign, word in _BOUNDS.items():
         bounds = bounds.replace(sign, word)
-    count = len(decision["readings"])
-    under = f", under one of {count} interpretations" if kind == "packets" and count > 1 else ""
     needs = "needs" if isinstance(claim.published, Mapping) else "has"
+    allowed = claim.tolerance + (0 if needs == "needs" else claim.rounding)
+    if allowed:
+        bounds += f", with a tolerance of {factor * allowed:.3g}{' points' * percent}"
     who = "Measured" if kind == "packets" else "Computed"
-    return f"{who}: {claim.quantity.partition('; ')[0]}: {number}{under}. The claim {needs} {bounds}."
+    return f"{who}: {claim.quantity.partition('; ')[0]}: {text}. The claim {needs} {bounds}."
 
 
 def readings_in_words(decision: Mapping[str, Any]) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -39,6 +40,8 @@ _RANK = (FAILS, CONDITIONS, OPEN, HOLDS, "")
 MOST_CONDITIONS = 3
 #: What stands for a verdict where there is none.
 NOT_YET = "not decided yet"
+#: Axes whose names are a paper's letters, in words.
+AXES = {"Upsilon(n-1)": "the total window of the interval before (Upsilon)"}
 #: Name of the only reading of what has no other.
 ONLY = "as decided"
 
@@ -159,7 +162,9 @@ def _condition(joint: Sequence[tuple[Labels, str]]) -> str:
             for one, verdict in decided:
                 by_label.setdefault(tuple(one.get(axis, "") for axis in chosen), []).append(verdict)
             named = {
-                ", ".join(f'{axis} "{label}"' for axis, label in zip(chosen, one, strict=True) if label): verdicts
+                ", ".join(
+                    label_in_words(axis, label) for axis, label in zip(chosen, one, strict=True) if label
+                ): verdicts
                 for one, verdicts in by_label.items()
             }
             if "" not in named and all(len({*verdicts}) == 1 for verdicts in by_label.values()):
@@ -173,6 +178,16 @@ def _condition(joint: Sequence[tuple[Labels, str]]) -> str:
     parts = [f"under {sum(verdict == HOLDS for _, verdict in joint)} of {len(joint)} interpretations"]
     parts += [f"{often} where {certain[v]}" for often, v in (("always", HOLDS), ("never", FAILS)) if v in certain]
     return ", ".join(parts)
+
+
+def label_in_words(axis: str, label: str) -> str:
+    """What a condition says of one axis.
+
+    >>> label_in_words("one-way times", "alike"), label_in_words("length of Fig. 4", "200 s")
+    ('one-way times are "alike"', 'length of Fig. 4 is "200 s"')
+    """
+    several = re.split(" of | and | without ", axis)[0].endswith("s")
+    return f'{AXES.get(axis, axis)} {"are" if several else "is"} "{label}"'
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,8 @@ MAX_WORDS = 1100
 #: Verdict -> the name of its count.
 _COUNTS = {HOLDS: "holds", CONDITIONS: "conditions", FAILS: "fails", OPEN: "undecided"}
 _VERDICTS = ", ".join(f"{{={name}}} {SEVERAL[verdict]}" for verdict, name in _COUNTS.items())
+#: How a statement ends that no paper makes.
+OURS = "(a check of ours)."
 _KEYS = ("figure", "page", "set", "guess")
 _LINE = re.compile(r"^(\w+): (.+)$", re.M)
 _STATEMENT = re.compile(r"\[\[([\w.]+)\]\]")
@@ -195,12 +197,13 @@ def _statement(name: str) -> dict[str, Any]:
     open_ = one["missing"] and f"The paper does not print {one['missing']}."
     reason = one["reason"] or (one["condition"] and f"It holds {one['condition']}.") or open_
     claims, came = ledger.claims(), ledger.recorded()["rows"]
-    cell = next((cell for cell in one["cells"] if came[cell]["verdict"] == one["verdict"]), one["cells"][0])
+    cell = ledger_rows.chosen_cell(one["cells"], one["verdict"], came)
     return {
-        "says": one["says"],
+        "says": one["says"].replace(f" {OURS}", "."),
         "verdict": one["verdict"],
         "kind": f"{one['weight']} {one['kind']}",
-        "measured": ledger_rows.measured(claims[cell], came[cell]),
+        "ours": one["says"].endswith(OURS),
+        "measured": ledger_rows.measured(claims[cell], came[cell], one["verdict"]),
         "reason": reason,
         "cell": cell,
         "command": f"tcpdynamics figures {cell} --decide",

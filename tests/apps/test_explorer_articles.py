@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 import re
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +15,16 @@ from axe_playwright_python.sync_playwright import Axe
 from explorer_tabs import LOW, TITLES, keep, often, opened
 from playwright.sync_api import Page
 
+from tcpdynamics.apps import ledger_rows
 from tcpdynamics.apps.explorer.article import MAX_WORDS, articles, read
 from tcpdynamics.apps.explorer.pages import pages
 from tcpdynamics.apps.explorer.recorded import interval, over_readings, published
 from tcpdynamics.apps.explorer.server import words_of
 from tcpdynamics.apps.explorer.t_refwa_gains import DELAYED, READINGS
 from tcpdynamics.errors import InputError
+from tcpdynamics.paper_figures import ledger, statements
 from tcpdynamics.paper_figures.reasons import NONE
+from tcpdynamics.paper_figures.rules import CONDITIONS, FAILS, HOLDS, OPEN, RUN
 from tcpdynamics.solvers import eigenvalues
 
 WHOLE = {slug: article for slug, article in articles().items() if len(article.steps) > 1}
@@ -116,6 +121,35 @@ def test_each_claim_says_what_was_measured_and_what_it_needs(slug: str) -> None:
         assert "fraction of" not in measured or (" %" in measured and " %" in needs), name
         assert "Measured" not in measured or " runs)" in measured or "interval" not in measured, name
         assert one["reason"][:1] == one["reason"][:1].upper() and one["reason"] != NONE, name
+        assert one["ours"] == ("check of ours" in ledger.ledger().statements[name].says), name
+        assert not re.search(r"rtt\b|(: |needs at least |has )1 [a-z]+s\b", one["measured"]), name
+
+
+def test_a_claim_shows_a_number_that_has_its_verdict() -> None:
+    """Of all statements, the number of the chosen cell fulfils or fails its own rule as the statement does."""
+    rows = ledger.recorded()["rows"]
+    outcomes = [one for summary in statements.summaries(rows).values() for one in summary.outcomes]
+    seen: set[str] = set()
+    for name, verdict, cells in ((one.statement.id, one.verdict, one.statement.cells) for one in outcomes):
+        claim = ledger.get_claim(ledger_rows.chosen_cell(cells, verdict, rows))
+        text = ledger_rows.measured(claim, rows[claim.id], verdict).rpartition(". The claim ")[0]
+        text = text.removeprefix(f"Measured: {claim.quantity.partition('; ')[0]}: ").removeprefix("Computed: ")
+        shown = text.removeprefix(f"{claim.quantity.partition('; ')[0]}: ")
+        factor = 100 if re.match(r"\S+( to \S+)? %", shown) else 1
+        ends = [float(x) / factor for x in re.match(r"(\S+?)(?: to (\S+?))?(?=[ ,;]|$)", shown).groups() if x]  # type: ignore[union-attr]
+        within = claim.range
+        slack = 6e-4 * max(map(abs, ends))  # of four digits
+        wide = dataclasses.replace(within, low=within.low - slack, high=within.high + slack, open_low=False)
+        seen.add(verdict)
+        if verdict in (HOLDS, CONDITIONS) and claim.rule != RUN:
+            assert all(wide.holds(x) for x in ends), (name, shown)
+        if verdict == FAILS:
+            assert not any(within.holds(x) for x in ends), (name, shown)
+        if verdict == CONDITIONS:
+            assert "where the claim holds" in shown and "where it does not hold" in shown, (name, shown)
+        if verdict == OPEN and "where" not in shown and len(ends) == 2:  # all fail, on both sides
+            assert ends[0] <= within.high + slack and ends[1] >= within.low - slack, (name, shown)
+    assert seen == {HOLDS, CONDITIONS, FAILS, OPEN}
 
 
 def test_a_text_is_refused_in_a_sentence() -> None:
@@ -249,8 +283,13 @@ def test_each_steps_picture_is_saved_as_on_its_page(tab: Page, server: str, slug
                 kept[kind] = Path(download.value.path()).read_bytes()
             assert kept["PNG"].startswith(b"\x89PNG") and kept["NetCDF"].startswith(b"CDF")
             assert f"tcpdynamics explorer, {page}".encode() in kept["SVG"] and kept["CSV"].count(b"\r\n") > 1, k
-            settings = re.sub(r"<[^>]+>", " ", kept["SVG"].decode())  # a slide has its settings and its sentence
-            assert pages()[page].controls[0].meaning in settings, k
+            # a slide has the settings that its step shows or sets, and its sentence
+            settings = " ".join(unescape(re.sub(r"<[^>]+>", " ", kept["SVG"].decode())).split())
+            values = pages()[page].read(step["values"])[0]
+            for c in pages()[page].controls:
+                assert c.name not in step["controls"] or f"{c.meaning}: " in settings, (k, c.name)
+                moved = c.name in step["controls"] or values[c.name] != c.start
+                assert moved or f"; {c.meaning}: " not in f"; {settings}", (k, c.name)
             assert tab.locator(".article-figure .reading").inner_text()[:40] in settings, k
             keep(tab, ".article-figure", "Copy to embed")
             tab.get_by_text("Copied.").wait_for()
@@ -259,6 +298,18 @@ def test_each_steps_picture_is_saved_as_on_its_page(tab: Page, server: str, slug
             if next(f for f in pages()[page].figures if f.name == figure).text(pages()[page].start()):
                 keep(tab, ".article-figure", "Show the code")
                 tab.wait_for_function("() => /table/.test(document.querySelector('.article-figure pre').textContent)")
+
+
+def test_a_copied_link_has_the_step_to_which_a_reader_scrolled(tab: Page, server: str) -> None:
+    tab.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    at_step(tab, f"{server}/paper-sub-packet", 2)
+    tab.mouse.move(900, 400)
+    tab.mouse.wheel(0, 1)  # the address no longer leads
+    tab.evaluate("() => document.querySelectorAll('.step')[2].scrollIntoView()")
+    tab.wait_for_selector(".step:nth-of-type(3)[data-current]")
+    keep(tab, ".article-figure", "Copy a link")
+    tab.get_by_text("Copied.").wait_for()
+    assert tab.evaluate("() => navigator.clipboard.readText()") == f"{server}/paper-sub-packet#step=3"
 
 
 def test_the_sentence_of_the_state_diagram_is_the_sum_of_its_waits(tab: Page, server: str) -> None:

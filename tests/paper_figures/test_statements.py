@@ -90,7 +90,7 @@ def test_an_axis_has_one_label_in_all_cells_of_a_joint_reading() -> None:
     verdicts = [verdict for _, verdict in came.readings]
     assert list(came.labels) == [{"a": "1", "b": "x"}, {"a": "1", "b": "y"}, {"a": "2", "b": "x"}]
     assert verdicts == [HOLDS, FAILS, FAILS] and came.verdict == CONDITIONS
-    assert came.condition == 'where a "1", b "x"'
+    assert came.condition == 'where a is "1", b is "x"'
 
 
 def test_the_best_joint_reading_is_no_worse_than_the_first_and_the_worst_no_better() -> None:
@@ -119,7 +119,7 @@ def test_conditions_tell_the_readings_that_hold_from_those_that_do_not() -> None
             continue
         parts = [part.split(", ") for part in came.condition.removeprefix("where ").split("; or ")]
         for labels, (_, verdict) in zip(came.labels, came.readings, strict=True):
-            words = ", ".join(f'{axis} "{label}"' for axis, label in sorted(labels.items()))
+            words = ", ".join(statements.label_in_words(axis, label) for axis, label in sorted(labels.items()))
             if verdict != OPEN:
                 borne_out = any(all(word in words for word in part) for part in parts)
                 assert borne_out == (verdict == HOLDS), (came.statement.id, words)

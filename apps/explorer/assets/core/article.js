@@ -25,15 +25,19 @@ const chip = (spec, one, mark) =>
     element(
       "summary",
       {},
-      element("span", { class: `verdict ${TONES[one.verdict] || "open"}` }, `paper's claim: ${one.verdict}`),
+      element(
+        "span",
+        { class: `verdict ${TONES[one.verdict] || "open"}` },
+        `${one.ours ? "our check" : "paper's claim"} ${one.verdict}`,
+      ),
       mark,
     ),
     element(
       "span",
       { class: "chip-body" },
-      "The paper states: ",
+      one.ours ? "Our check: " : "The paper states: ",
       element("b", {}, one.says),
-      ` (In the paper: ${one.kind}.) ${one.measured} ${one.reason} `,
+      `${one.ours ? "" : ` (In the paper: ${one.kind}.)`} ${one.measured} ${one.reason} `,
       element("code", {}, one.command),
       " ",
       element("a", { href: pageAddress(spec, "claims", `open=${one.cell}`) }, "rule, numbers and intervals"),
@@ -178,15 +182,16 @@ export const article = (root, spec) => {
     for (const { node, name, format } of made[k].numbers) node.textContent = format(made[k].now[name]);
   };
   let later = 0;
-  /** The address has what a step's controls were moved to; a slider that moves writes it once. */
+  /** What an address has of a step: its number, and what its controls were moved to. */
+  const stepWords = (k) => {
+    const { step, values } = made[k],
+      moved = step.controls.filter((name) => values[name] !== step.values[name]);
+    return `#step=${k + 1}${moved.map((name) => `&${name}=${encodeURIComponent(values[name])}`).join("")}`;
+  };
+  /** A slider that moves writes its step's address once. */
   const written = (k) => {
     clearTimeout(later);
-    later = setTimeout(() => {
-      const { step, values } = made[k],
-        moved = step.controls.filter((name) => values[name] !== step.values[name]);
-      const words = moved.map((name) => `&${name}=${encodeURIComponent(values[name])}`).join("");
-      if (k === current) history.replaceState(null, "", `#step=${k + 1}${words}`);
-    }, 200);
+    later = setTimeout(() => k === current && history.replaceState(null, "", stepWords(k)), 200);
   };
   const show = (k) => {
     if (k === current) return;
@@ -204,9 +209,16 @@ export const article = (root, spec) => {
       say = (words) => {
         said.textContent = words;
       };
-    // what is kept of the picture, its address too, is that of the page where everything moves
-    const bench = { ...own, slug: step.page || facts.page, plotly: "", link: () => location.href },
-      codes = [];
+    // what is kept of the picture is that of the page where everything moves; its caption has what the step sets or
+    // shows, its link the step in sight, to which a reader may have scrolled
+    const bench = {
+      ...own,
+      slug: step.page || facts.page,
+      plotly: "",
+      captioned: (c) => step.controls.includes(c.name) || values[c.name] !== c.start,
+      link: () => location.href.replace(/[?#].*$/, "") + stepWords(k),
+    };
+    const codes = [];
     const { menu, code } = figureParts(bench, f, () => scene.figures[f.name], values, say, codes);
     const put = () => {
       door.href = pageAddress(spec, bench.slug, writtenOf(own, values));

@@ -18,10 +18,11 @@ export const element = (tag, attributes = {}, ...children) => {
   return node;
 };
 
-/** A place for what is wrong, read aloud when it changes. @param {string} [words] */
-/** Words in lines of at most so many characters. @param {string} words @param {number} most */
-export const broken = (words, most) => words.match(new RegExp(`\\S.{0,${most - 1}}(?=\\s|$)|\\S{${most}}`, "g")) || [];
+/** Words in lines of at most so many characters; "50 %" stays in one. @param {string} words @param {number} most */
+export const broken = (words, most) =>
+  words.replace(/(\d) %/g, "$1\u00a0%").match(new RegExp(`\\S.{0,${most - 1}}(?=[ \\n]|$)|\\S{${most}}`, "g")) || [];
 
+/** A place for what is wrong, read aloud when it changes. @param {string} [words] */
 export const complaint = (words = "") => element("p", { class: "complaint", role: "status" }, words);
 
 /** What every page begins with. @param {string} title @param {string} question @param {...Node} said */

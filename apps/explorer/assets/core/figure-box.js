@@ -42,7 +42,7 @@ const captioned = (text, below) => {
 /** The values of a page's controls, in words. */
 const settings = (spec, values) =>
   spec.controls
-    .filter((c) => counts(c, spec, values))
+    .filter((c) => counts(c, spec, values) && (!spec.captioned || spec.captioned(c)))
     .map((c) => {
       const x = values[c.name];
       return `${c.meaning}: ${c.lines ? x : c.choices ? spaced(x) : withUnit(c, x)}`;
