@@ -198,6 +198,12 @@ test("of several rests the least unstable one on the start's side is found, wher
     assert.ok(Math.abs(first.rest[0] - 1) < 1e-12, `${start}: ${first.rest}`);
     assert.ok(Math.abs(first.abscissa - 0.02416) < 1e-5, `${start}: ${first.abscissa}`);
   }
+  // zero is on no side: it comes after an equilibrium that is more unstable
+  for (const start of [1.2, -1.2])
+    for (const T of [2, 17, 30]) {
+      const own = ready(parsed(`x' = x(t-T)/(5 + 5*x(t-T)^10) - x/10\nT = ${T} in 0..30\nx(0) = ${start}`));
+      assert.ok(Math.abs(own.search(valuesOf(own.model))[0].rest[0] - Math.sign(start)) < 1e-9, `${T} ${start}`);
+    }
 });
 
 test("the lines of Python keep the order of operations and give way to names that they need", () => {

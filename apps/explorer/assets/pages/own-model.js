@@ -430,7 +430,10 @@ const draw = (state, text, model, figures, set, moving) => {
     rest = next || (found[0] || { rest: null }).rest,
     all = (rest && own.leading(parameters, rest, fixed.lags, ROOTS)) || [],
     leading = all[0] || null;
-  if (!next) state.line = found.some((one) => one !== found[0] && own.inLine(parameters, rest, one.rest));
+  if (!next) {
+    state.line = found.some((one) => one !== found[0] && own.inLine(parameters, rest, one.rest));
+    state.many = found.length > 1 && !state.line ? ` ${found.length} equilibria were found; this one is charted.` : "";
+  }
   Object.assign(state, { rest, form });
   const course = motion(own, parameters, fixed, moving);
   figures.motion.show({
@@ -457,7 +460,7 @@ const draw = (state, text, model, figures, set, moving) => {
     facts(exact ? nearestEdge(own, state.chart, parameters, rest) : null, Boolean(rest) && !exact);
   };
   const smooth = !rest || own.linear(parameters, rest, fixed.lags),
-    said = sentence(model, rest, leading, smooth, state.line) + ended(course);
+    said = sentence(model, rest, leading, smooth, state.line) + state.many + ended(course);
   if (!box) {
     facts(null);
     return { says: said, numbers: {} };
