@@ -388,7 +388,7 @@ def test_the_verdict_is_whole_with_equilibrium_and_period(
     opened(tab, f"{server}/own-model?{urlencode({'model': model})}")
     reading = tab.locator(".reading")
     said = reading.inner_text()
-    assert (re.search(r"[2-9] equilibria were found; this one is charted", said) is not None) == (model in SEVERAL)
+    assert model not in SEVERAL or re.search(r"[23] equilibria were found; this one is charted", said)
     assert re.match(r"The equilibrium \w+ = .+ is (stable|unstable|on the boundary of stability): ", said)
     roots = tab.locator("[data-figure=facts] dl").inner_text()
     period = re.search(r"period\s+([\d.,]+) time", roots)
