@@ -51,6 +51,16 @@ export const percent = (x) => {
   return x === 0 ? "0 %" : `${Number((100 * x).toPrecision(x >= 0.001 ? 2 : 1))} %`;
 };
 
+/**
+ * `write` with the digits that tell the ends of an interval apart.
+ * @param {number} low @param {number} high @param {(x: number, more?: number) => string} write
+ * @returns {(x: number) => string}
+ */
+export const apart = (low, high, write) => {
+  const more = [0, 1, 2].find((digits) => low === high || write(low, digits) !== write(high, digits));
+  return (x) => write(x, more ?? 3);
+};
+
 /** A number with all digits that a slider or a field gives it. @param {number} x */
 const entire = (x) => String(Number(x.toPrecision(6)));
 

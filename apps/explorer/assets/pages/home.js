@@ -4,6 +4,7 @@ import { pageAddress, readAddress } from "../core/address.js";
 import { embedded, written } from "../core/bench.js";
 import { complaint, drawn, element } from "../core/dom.js";
 import { figureParts, pictureBox } from "../core/figure-box.js";
+import { apart } from "../core/numbers.js";
 import { drawingOf, page } from "../core/pages.js";
 import { functionsOf, script } from "../core/server.js";
 import { stage } from "../core/stage.js";
@@ -23,8 +24,8 @@ const mix = (from, to, t) => `rgb(${from.map((x, i) => Math.round(x + (to[i] - x
 
 /** A share with its interval: 32 % (29 to 35 %). @param {number[]} ends mean, low, high */
 const interval = ([mean, low, high]) => {
-  const words = `${percent(low).replace(" %", "")} to ${percent(high)}`;
-  return high > low ? `${percent(mean)} (${words})` : percent(mean);
+  const write = apart(low, high, percent);
+  return high > low ? `${write(mean)} (${write(low).replace(" %", "")} to ${write(high)})` : write(mean);
 };
 
 /** What has records, and how they were made. */
