@@ -22,7 +22,7 @@ const QUANTITIES = {
   jain: ["fairness (Jain, 20 s)", two],
   nothing: ["users with nothing in 20 s", percent],
   wait: ["waiting time, mean", ms],
-  use: ["time in which the link is used", percent],
+  use: ["link used", percent],
 };
 const METHODS = ["chain", "packets", "Linux", "stacks"];
 const HEADS = ["Chain", "Packets", "Linux, recorded", "Stacks, recorded"];
@@ -134,6 +134,9 @@ const left = (share, began) => {
   return `${Math.round(100 * share)} %${share > 0 ? `, about ${Math.ceil(rest)} s left` : ""}`;
 };
 
+/** Said until a run of the reader is done. */
+const FIRST_RUN = " The first run after an installation takes up to a minute more.";
+
 const simulator = (values) => {
   const told = element("span", { role: "status" }),
     cost = element("span", { class: "note" });
@@ -143,7 +146,7 @@ const simulator = (values) => {
       ({ packets, seconds }) =>
         (cost.textContent =
           `It simulates at most ${brief(Number(packets.toPrecision(2)))} packets, ` +
-          `in about ${Math.ceil(seconds)} s.`),
+          `in about ${Math.ceil(seconds)} s.${measured.runs.some((one) => !one.recorded) ? "" : FIRST_RUN}`),
       ({ name }) => name === "AbortError" || (cost.textContent = ""),
     );
   const stop = () => measured.job && measured.job.cancel();
