@@ -45,7 +45,10 @@ export const usersOf = (chain, link, constants) => {
   return { rtt, timer, epochs, solved };
 };
 
-/** A share as people write it, small ones too: 16 %, 2.4 %, 0.06 %, below 0.001 %; with `more` digits. @param {number} x */
+/**
+ * A fraction as people write it, small ones too: 16 %, 2.4 %, 0.06 %, below 0.001 %; with `more` digits.
+ * @param {number} x
+ */
 export const percent = (x, more = 0) => {
   const y = 100 * Math.max(0, x);
   if (y === 0) return "0 %";
