@@ -213,7 +213,8 @@ const chainHolds = (values, facts, now, run, linux, chain) => {
   const [key, off] = farthest(now, (one) => (run ? run.data[one] : linux && linux[one] && ends(linux[one])));
   const nearer = run ? "packets" : "Linux";
   const from = key
-    ? ` Largest difference from ${nearer}: ${QUANTITIES[key][0]}, ${Math.abs(off)} points ${off > 0 ? "more" : "less"}` +
+    ? ` Largest difference from ${nearer}: ${QUANTITIES[key][0]}, ${Math.abs(off)} points ` +
+      (off > 0 ? "more" : "less") +
       `${Math.abs(off) > FAR ? `; use the numbers of ${nearer} instead` : ""}.`
     : run || linux
       ? ""
