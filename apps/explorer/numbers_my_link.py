@@ -54,6 +54,7 @@ def results(users: float, rate: float, base_rtt: float, buffer: float, packet_si
     came = by_chain(users, rate, base_rtt, buffer, packet_size)
     rows = {name: float(value) if covered else np.nan for name, value in came.items()}
     rows["wait"] = np.nan if np.isnan(rows["loss"]) else 1e3 * full_rtt(rate, 0.0, buffer, packet_size)
+    rows["use"] = np.nan  # the chain does not say
     return pd.DataFrame({"quantity": rows.keys(), "chain": rows.values()})
 
 

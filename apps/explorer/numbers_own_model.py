@@ -35,11 +35,11 @@ def motion(problem: Any, end: float) -> pd.DataFrame:
 
 
 def resting(problem: Any) -> dict[str, float]:
-    """The least unstable equilibrium around the start, of those on its side of zero if there are any."""
+    """The least unstable equilibrium around the start: on its side of zero, else with a state at zero, else any."""
     searched = equilibria(problem)
     points = pd.DataFrame({name: np.atleast_1d(searched[name]) for name in (*problem.rhs, "abscissa")})
-    aside = [(points[name] * float(problem.start[name]) < 0) for name in problem.rhs]
-    points["aside"] = np.any(aside, axis=0)
+    parts = [points[name] / start for name in problem.rhs if (start := float(problem.start[name]))]
+    points["aside"] = np.max([1 - np.sign(part.where(part.abs() > 1e-9, 0)) for part in parts], axis=0, initial=0)
     points = points.dropna().sort_values(["aside", "abscissa"])
     return {name: float(points[name].iloc[0]) for name in problem.rhs} if len(points) else {}
 

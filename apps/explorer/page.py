@@ -96,7 +96,12 @@ class Control:
     def range(self) -> str:
         """Its ends and their unit, as messages have them."""
         unit = f"{self.unit}s" if self.unit in ("byte", "interval", "packet") else self.unit
-        return f"from {word(self.low)} to {word(self.high)} {unit if unit != '1' else ''}".rstrip()
+        ends = f"from {word(self.low)} to {word(self.high)} {unit if unit != '1' else ''}".rstrip()
+        return f"{ends} ({100 * self.low:g} % to {100 * self.high:g} %)" if self.percent else ends
+
+    def shown(self) -> str:
+        """Its value on a fresh page, as messages have it."""
+        return f"{100 * self.start:g} % ({word(self.start)})" if self.percent else word(self.start)
 
     def values(self) -> tuple[float, ...]:
         """All whole numbers of the slider."""
@@ -230,7 +235,7 @@ class Text:
 
 
 def _range(c: Control | Choice | Text) -> dict[str, str]:
-    return {"range": c.range(), "shown": word(c.start)} if isinstance(c, Control) else {}
+    return {"range": c.range(), "shown": c.shown()} if isinstance(c, Control) else {}
 
 
 @dataclass(frozen=True)
@@ -421,7 +426,7 @@ class Page:
                 try:
                     values[c.name] = c.read(words[c.name])
                 except InputError as error:
-                    default = getattr(c, "shown", word(c.start))
+                    default = c.shown() if isinstance(c, Control) else getattr(c, "shown", word(c.start))
                     complaints.append(f"{error}; {default} is shown" if shows else str(error))
         beyond = self.others_read()
         for name, may in beyond.items():

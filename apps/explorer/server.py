@@ -37,7 +37,7 @@ MAX_BODY = 1_000_000
 #: Functions that one request asks for.
 MAX_FUNCTIONS = 10
 #: [ms] How often a page asks how many runs there are.
-RUNS_EVERY = 10_000
+RUNS_EVERY = 2_000
 #: What a reader may type beside the controls.
 MAX_TYPED = 200
 #: [s] A file whose address names its content stays in a browser.

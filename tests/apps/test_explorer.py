@@ -143,7 +143,7 @@ def test_a_bad_value_stays_in_its_field_with_a_sentence_until_it_is_mended(tab: 
             field.press("Tab")
             words = said.inner_text()
             assert words.startswith(f"{control.meaning} must be a") and f"got '{typed}'" in words, words
-            assert "`" not in words and f"{good} " in f"{words.rpartition('. Type another; ')[2]} "
+            assert "`" not in words and f"{good} " in f"{words.rpartition(' Type another; ')[2]} "
             assert (field.input_value(), field.get_attribute("aria-invalid")) == (typed, "true")
             field.scroll_into_view_if_needed()
             box = said.bounding_box()

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 import pytest
 
 from tcpdynamics.apps.explorer.bundle import bundle
-from tcpdynamics.apps.explorer.page import NOT_EMBEDDED, Choice, Text
+from tcpdynamics.apps.explorer.page import NOT_EMBEDDED, Choice, Control, Text
 from tcpdynamics.apps.explorer.pages import pages
 from tcpdynamics.apps.explorer.server import words_of
 from tcpdynamics.errors import InputError
@@ -101,3 +101,11 @@ def test_ten_thousand_addresses_are_read_alike(tmp_path: Path) -> None:
         refused += bool(said)
     assert COUNT / 10 < refused < COUNT
     assert [". ".join(read("paper-leap", search)[1]) for search in OF_ARTICLE] == list(OF_ARTICLE.values())
+
+
+def test_a_refused_fraction_is_said_as_its_field_has_it() -> None:
+    for page in PAGES.values():
+        for c in (c for c in page.controls if isinstance(c, Control) and c.percent):
+            (said,) = page.read({c.name: "2e9"})[1]
+            assert f"({100 * c.low:g} % to {100 * c.high:g} %)" in said
+            assert said.endswith(f"; {100 * c.start:g} % ({c.start:g}) is shown")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -123,17 +124,30 @@ def test_packets_run_and_come_with_intervals(tab: Page, server: str) -> None:
     opened(tab, f"{server}/my-link?users=8&rate=0.3&base_rtt=300&buffer=10&sender=rfc-reno")
     assert column(tab, "Packets")["packets lost"] == "not run"
     assert tab.locator(".reading + .actions button", has_text="Run packets").is_visible()
+    tab.get_by_text("The first run after an installation takes up to a minute more.").wait_for()
     tab.get_by_role("button", name="Run packets").click()
     tab.get_by_text("8 runs of").wait_for()
+    tab.locator(".actions .note:visible", has_not_text="first run").filter(has_text="It simulates").wait_for()
     own = column(tab, "Packets")
+    assert " to " in own["link used"]
     assert " to " in own["packets lost"] and own["waiting time, mean"].startswith(tuple("123456789"))
     assert "by packets" in tab.locator(".reading").first.inner_text()
-    assert "packets: nothing in 20 s" in (tab.locator("[data-figure=users] .legend").text_content() or "")
+    legend = tab.locator("[data-figure=users] .legend").text_content() or ""
+    assert all(f"packets: {what}" in legend for what in ("loss", "time silent", "nothing in 20 s"))
     tab.reload()  # the tab keeps what was measured
     tab.get_by_text("8 runs of").wait_for()
     assert column(tab, "Packets") == own
     opened(tab, f"{server}/my-link?sender=linux-bbr")
     assert "has no BBR" in column(tab, "Packets")["where it holds"]
+
+
+def test_the_ends_of_an_interval_differ(tab: Page, server: str) -> None:
+    for users in [*link_records.recorded()["packets"]][::4]:
+        opened(tab, f"{server}/my-link?users={users}")
+        for method in ("Packets", "Linux, recorded"):
+            cells = column(tab, method)
+            ends = [re.search(r"\((\S+) to (\S+)\)", words) for words in cells.values()]
+            assert all(found is None or found[1] != found[2] for found in ends), (users, cells)
 
 
 def test_a_job_is_checked_and_gives_what_the_simulator_gives() -> None:
@@ -202,8 +216,8 @@ def test_a_series_keeps_its_colour_and_dash_whatever_the_link_is(tab: Page, serv
         opened(tab, f"{server}/my-link?{words}")
         for name, look in tab.evaluate(SAMPLES):
             seen.setdefault(name, set()).add(look)
-    assert len(seen) == 5 and all(len(looks) == 1 for looks in seen.values())
-    assert len({*itertools.chain(*seen.values())}) == 5
+    assert len(seen) == 7 and all(len(looks) == 1 for looks in seen.values())
+    assert len({*itertools.chain(*seen.values())}) == 7
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (320, "dark"), (1280, "dark")])

@@ -222,6 +222,15 @@ def test_roots_of_drawn_models_are_the_librarys(tmp_path: Path) -> None:
     assert compared > 40
 
 
+def test_an_equilibrium_at_zero_comes_after_one_on_the_starts_side(tmp_path: Path) -> None:
+    texts = [f"x' = x(t-T)/(5 + 5*x(t-T)^n) - x/10\nT = {lag} in 0..30\nn = 10 in 1..12\nx(0) = {start}"
+             for lag in (2, 17) for start in (1.2, -1.2)]  # fmt: skip
+    answers = pages_answers(texts, tmp_path)
+    for answer, (rest, _) in zip(answers, call(ROOTS, {"cases": texts}, tmp_path), strict=True):
+        found = numbers_own_model.resting(scripted(answer["code"]))["x"]
+        assert [found] == pytest.approx(rest) and abs(found) == pytest.approx(1)
+
+
 def test_the_fluids_chart_is_that_of_its_page(tmp_path: Path) -> None:
     (answer,) = pages_answers([TEXTS[1]], tmp_path)
     edge = table_of(answer["code"]).query("line == 'boundary of stability'")
@@ -379,6 +388,7 @@ def test_the_verdict_is_whole_with_equilibrium_and_period(
     opened(tab, f"{server}/own-model?{urlencode({'model': model})}")
     reading = tab.locator(".reading")
     said = reading.inner_text()
+    assert model not in SEVERAL or re.search(r"[23] equilibria were found; this one is charted", said)
     assert re.match(r"The equilibrium \w+ = .+ is (stable|unstable|on the boundary of stability): ", said)
     roots = tab.locator("[data-figure=facts] dl").inner_text()
     period = re.search(r"period\s+([\d.,]+) time", roots)
@@ -395,7 +405,7 @@ def test_what_has_no_verdict_is_said(tab: Page, server: str) -> None:
         ("x' = k\nk = 1 in 0.5..2", "No equilibrium was found"),
         ("x' = sin(t) - k*x\nk = 1 in 0.5..2", "The equations depend on t"),
         ("x' = -abs(x) - k*0\nk = 1 in 0..2\nx(0) = 0", "switches"),
-        ("x' = k*x^2\nk = 1 in 0..2", "The motion is shown until"),
+        ("x' = k*x^2\nk = 1 in 0..2", "The motion is shown until t = 1: there x grows without bound."),
         ("x' = k/(x-1)\nk = 1 in 0..2", "a division by zero or an overflow"),
         ("x' = -x(t-k)\nk = 0 in -1..1\n", "The equilibrium x = 0 is stable"),
         ("x' = k - x^0.5\nk = -1 in -2..2\nx(0) = 1", "No equilibrium was found"),

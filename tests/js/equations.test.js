@@ -99,6 +99,14 @@ test("other ways of writing are read, or the accepted one is said", () => {
   assert.equal(refused("x' = x**2"), "line 1, column 7: a power is written with ^, as in x^2");
   for (const text of ["k = 1,5 in 0..2\nx' = k*x", "k = 1 in 0..1,5\nx' = k*x", "x' = 1,5*x", "x' = exp(1,5)*x"])
     assert.match(refused(text), /^line 1, column \d+: a decimal number has a point, as in 1\.5$/);
+  for (const [text, meant] of [
+    ["x\u2019 = -x", "'"],
+    ["x' = 2\u00b7x", "\\*"],
+    ["x' = 2\u00d7x", "\\*"],
+    ["x' = x\u00b2", "\\^2"],
+  ])
+    assert.match(refused(text), new RegExp(`^line 1, column \\d+: write ${meant} instead of .$`));
+  assert.match(refused("x'' = -x"), /^line 1, column 3: write two equations of first order, as in x' = v and v' = -x$/);
   assert.match(refused("dt/dt = x"), /t has a meaning of its own/);
 });
 
@@ -198,6 +206,12 @@ test("of several rests the least unstable one on the start's side is found, wher
     assert.ok(Math.abs(first.rest[0] - 1) < 1e-12, `${start}: ${first.rest}`);
     assert.ok(Math.abs(first.abscissa - 0.02416) < 1e-5, `${start}: ${first.abscissa}`);
   }
+  // zero is on no side: it comes after an equilibrium that is more unstable
+  for (const start of [1.2, -1.2])
+    for (const T of [2, 17, 30]) {
+      const own = ready(parsed(`x' = x(t-T)/(5 + 5*x(t-T)^10) - x/10\nT = ${T} in 0..30\nx(0) = ${start}`));
+      assert.ok(Math.abs(own.search(valuesOf(own.model))[0].rest[0] - Math.sign(start)) < 1e-9, `${T} ${start}`);
+    }
 });
 
 test("the lines of Python keep the order of operations and give way to names that they need", () => {

@@ -231,3 +231,28 @@ test("fractions are in per cent where they are declared so, with all digits of a
   const facts = [inFacts(0.12345, true), inFacts(0.12345), inFacts(NaN, true), inFacts(1234.56), inFacts(1, true)];
   assert.deepEqual(facts, ["12.3 %", "0.123", "none", "1,235", "100 %"]);
 });
+
+test("a field takes every unit of its dimension, with and without a space, and says which others pass", () => {
+  for (const [text, unit, x] of /** @type {[string, string, number][]} */ ([
+    ["1.5 Gbit/s", "Mbit/s", 1500],
+    ["200kbit/s", "Mbit/s", 0.2],
+    ["2 Mbit/s", "Mbit/s", 2],
+    ["0.2 s", "ms", 200],
+    ["20ms", "ms", 20],
+    ["1.5 KB", "byte", 1500],
+    ["1 000", "1", 1000],
+    ["12\u202f000 ms", "s", 12],
+    ["1,5 s", "ms", 1500],
+  ]))
+    assert.equal(typedNumber(text, unit)[0], x, text);
+  for (const [text, unit, word] of [
+    ["200k", "Mbit/s", "kbit/s"],
+    ["3 kg", "ms", "min"],
+    ["2 ms", "byte", "kB"],
+  ]) {
+    const [x, said] = typedNumber(text, unit);
+    assert.ok(Number.isNaN(x) && said.startsWith("Units that may follow a number: ") && said.includes(word), text);
+  }
+  assert.deepEqual(typedNumber("1.000"), [1, "The point of 1.000 is a decimal one."]);
+  assert.deepEqual(typedNumber("0.250"), [0.25, ""]);
+});

@@ -64,7 +64,8 @@ PAGE = Page(
         ),
         Figure(
             "users",
-            "Loss, silence and users with nothing as users are added: curves by the chain, points by packets and Linux",
+            "Loss, silence and users with nothing as users are added: curves by the chain, points by packets; "
+            "by Linux, users with nothing alone",
             "Curves of the chain: loss, time silent and users with nothing, against users; points: packets, Linux",
             code=shown(numbers.along, *FIELDS, covered=covered),
         ),

@@ -172,7 +172,7 @@ export function trajectory(
   }
   bends.sort((x, y) => x - y);
   const jumps = [];
-  const stopped = (status) => ({ values, status, reached: t });
+  const stopped = (status) => ({ values, status, reached: t, last: Array.from(state) });
   while (next < times.length && times[next] <= 0) values[next++] = Float64Array.from(state);
   while (next < times.length) {
     if (++steps > maxSteps) return stopped("the steps ran out");

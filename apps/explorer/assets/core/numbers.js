@@ -51,6 +51,16 @@ export const percent = (x) => {
   return x === 0 ? "0 %" : `${Number((100 * x).toPrecision(x >= 0.001 ? 2 : 1))} %`;
 };
 
+/**
+ * `write` with the digits that tell the ends of an interval apart.
+ * @param {number} low @param {number} high @param {(x: number, more?: number) => string} write
+ * @returns {(x: number) => string}
+ */
+export const apart = (low, high, write) => {
+  const more = [0, 1, 2].find((digits) => low === high || write(low, digits) !== write(high, digits));
+  return (x) => write(x, more ?? 3);
+};
+
 /** A number with all digits that a slider or a field gives it. @param {number} x */
 const entire = (x) => String(Number(x.toPrecision(6)));
 
@@ -142,20 +152,46 @@ export const number = (text, unit = "1") => {
   return (said * SECONDS[rest][0]) / SECONDS[rest][1];
 };
 
+/** Units of a dimension, in the first of them, as the library's `quantities.py` has them, and KB. */
+const DIMENSIONS = [
+  Object.fromEntries(Object.entries(SECONDS).map(([word, [times, by]]) => [word, times / by])),
+  { "bit/s": 1, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9, "Tbit/s": 1e12, bps: 1, kbps: 1e3, Mbps: 1e6, Gbps: 1e9 },
+  { B: 1, byte: 1, bytes: 1, kB: 1e3, KB: 1e3 },
+];
+
 /**
- * What a reader typed into a field: its number, NaN where it is none, and a sentence where a comma had to be
- * interpreted. A minus may be the typographic one.
+ * The number of a text, in any unit of the field's dimension; where it is none, the units that may stand there.
+ * @param {string} text @param {string} unit @returns {[number, string]}
+ */
+const converted = (text, unit) => {
+  const x = number(text, unit),
+    units = DIMENSIONS.find((one) => Object.hasOwn(one, unit)),
+    [, digits, word] = /^([-+\d.]+(?:e[-+]?\d+)?)\s*(\D\S*)$/i.exec(text) || [];
+  if (x === x || !units) return [x, ""];
+  if (!Object.hasOwn(units, word)) return [NaN, `Units that may follow a number: ${Object.keys(units).join(", ")}.`];
+  return [Number(((number(digits) * units[word]) / units[unit]).toPrecision(12)), ""];
+};
+
+/**
+ * What a reader typed into a field: its number, NaN where it is none, and a sentence where a comma or a
+ * point had to be interpreted, or on the units that may stand there. A minus may be the typographic one.
  * @param {string} text
  * @param {string} [unit]
  * @returns {[number, string]}
  */
 export const typedNumber = (text, unit = "1") => {
   const plain = text.trim().replace(/^[\u2212\u2013]/, "-"),
+    [spaces] = /^[-+]?[1-9]\d{0,2}([ \u00a0\u202f]\d{3})+(?!\d)/.exec(plain) || [""],
     [figures] = /^[-+\d.,]*/.exec(plain) || [""];
-  if (!figures.includes(",")) return [number(plain, unit), ""];
+  if (spaces) return converted(spaces.replace(/\s/g, "") + plain.slice(spaces.length), unit);
+  if (!figures.includes(",")) {
+    const [x, units] = converted(plain, unit),
+      point = /^[-+]?[1-9]\d{0,2}\.\d\d0$/.test(figures) ? `The point of ${figures} is a decimal one.` : "";
+    return [x, units || point];
+  }
   const thousands = /^[-+]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?$/.test(figures);
   if (!thousands && !/^[-+]?\d*,\d+$/.test(figures)) return [NaN, ""];
   const meant = thousands ? figures.replaceAll(",", "") : figures.replace(",", "."),
     why = thousands ? "a comma before three digits separates thousands" : "the comma is a decimal one";
-  return [number(meant + plain.slice(figures.length), unit), `${figures} is read as ${meant}: ${why}.`];
+  return [converted(meant + plain.slice(figures.length), unit)[0], `${figures} is read as ${meant}: ${why}.`];
 };

@@ -23,6 +23,14 @@ const TOKEN = new RegExp(
     "([A-Za-z][A-Za-z0-9_]*)|(\\.\\.|[-+*/^()=',]))",
   "y",
 );
+/** Characters of printed texts, and what stands for them here. */
+const TYPOGRAPHIC = /** @type {const} */ ([
+  ["\u2019\u2018\u2032\u00b4`", "'"],
+  ["\u00b7\u00d7\u22c5\u2217", "*"],
+  ["\u00f7\u2215", "/"],
+  ["\u00b2", "^2"],
+  ["\u00b3", "^3"],
+]);
 /** Time that is shown where a text says none. */
 const END = 50;
 
@@ -72,7 +80,9 @@ const tokensOf = (text, line, from) => {
       found = TOKEN.exec(code);
     if (!found) {
       const at = before + /** @type {any} */ (/^[ \t\r]*/.exec(code.slice(before)))[0].length;
-      const letter = /^\p{L}/u.test(code.slice(at));
+      const letter = /^\p{L}/u.test(code.slice(at)),
+        meant = TYPOGRAPHIC.find(([signs]) => signs.includes(code[at]));
+      if (meant) refuse(`write ${meant[1]} instead of ${code[at]}`, token("", code[at], at));
       refuse(
         letter ? "names have letters from a to z, as in tau" : "this character means nothing here",
         token("", code[at], at),
@@ -309,6 +319,8 @@ const linesOf = (text) => {
     if (state || read.is("'")) {
       once(name);
       if (!state) read.take();
+      if (read.is("'"))
+        refuse(`write two equations of first order, as in ${name.text}' = v and v' = -${name.text}`, read.next);
       read.expect("=");
       lines.slopes.push({ name, node: read.sum() });
     } else if (read.is("(")) {

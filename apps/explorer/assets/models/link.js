@@ -45,10 +45,13 @@ export const usersOf = (chain, link, constants) => {
   return { rtt, timer, epochs, solved };
 };
 
-/** A share as people write it, small ones too: 16 %, 2.4 %, 0.06 %, below 0.001 %. @param {number} x */
-export const percent = (x) => {
+/**
+ * A fraction as people write it, small ones too: 16 %, 2.4 %, 0.06 %, below 0.001 %; with `more` digits.
+ * @param {number} x
+ */
+export const percent = (x, more = 0) => {
   const y = 100 * Math.max(0, x);
   if (y === 0) return "0 %";
   if (y < 0.001) return "below 0.001 %";
-  return `${y >= 9.95 ? y.toFixed(0) : y >= 0.1 ? y.toPrecision(2) : Number(y.toPrecision(1))} %`;
+  return `${y >= 9.95 ? y.toFixed(more) : y >= 0.1 ? y.toPrecision(2 + more) : Number(y.toPrecision(1 + more))} %`;
 };

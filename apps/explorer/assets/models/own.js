@@ -179,6 +179,9 @@ const DECADES = 12,
 const FACTORS = [1, 0.1, 10, 0.01, 100, -1],
   SOME = [0.1, 10, 0.01, 100];
 
+/** How far a state at equilibrium is from its start's side of zero: on it (0), at zero (1) or beyond (2). */
+const sideOf = (part) => (part < -1e-9 ? 2 : part <= 1e-9 ? 1 : 0);
+
 /**
  * A model, ready: everything of it is computed at values of its parameters.
  * @param {Model} model
@@ -291,7 +294,10 @@ export const ready = (model) => {
       return Number.isFinite(share) ? [[low + (high - low) * share]] : [];
     });
   };
-  /** Equilibria that are found around the start, the least unstable first; those on the start's side before. */
+  /**
+   * Equilibria that are found around the start, the least unstable first; before them those on the start's side of
+   * zero, then those with a state at zero.
+   */
   const search = (parameters) => {
     const { lags, start } = fixed(parameters);
     if (model.driven || !lags.every((lag) => lag >= 0 && Number.isFinite(lag))) return [];
@@ -300,7 +306,7 @@ export const ready = (model) => {
     if (n > 1)
       for (let i = 0; i < n; i++) for (const f of SOME) from.push(base.map((one, j) => (i === j ? f * one : one)));
     if (n === 1) from.push(...between(parameters, Math.abs(base[0])));
-    const found = /** @type {{ rest: number[], abscissa: number, aside: boolean }[]} */ ([]);
+    const found = /** @type {{ rest: number[], abscissa: number, aside: number }[]} */ ([]);
     load(parameters);
     const residual = (state) => Math.max(...Array.from(resting(state).values, Math.abs)),
       usual = Math.max(...from.map(residual).filter(Number.isFinite)); // how fast it moves elsewhere
@@ -311,11 +317,11 @@ export const ready = (model) => {
       const near = (other) =>
         rest.every((r, i) => Math.abs(r - other.rest[i]) <= 1e-6 * (Math.abs(r) + Math.abs(base[i])));
       if (!rest || found.some(near)) continue;
-      const aside = rest.some((r, i) => r * start[i] < -1e-9 * base[i] * base[i]);
+      const aside = Math.max(...rest.map((r, i) => (start[i] ? sideOf(r / start[i]) : 0)));
       found.push({ rest, abscissa: abscissa(parameters, rest, lags), aside });
     }
     const order = (one) => (Number.isNaN(one.abscissa) ? Infinity : one.abscissa);
-    return found.sort((a, b) => Number(a.aside) - Number(b.aside) || order(a) - order(b));
+    return found.sort((a, b) => a.aside - b.aside || order(a) - order(b));
   };
   /** Whether nothing moves between two equilibria either: then a line of them goes through both. */
   const inLine = (parameters, one, other) => {

@@ -4,6 +4,7 @@ import { pageAddress, readAddress } from "../core/address.js";
 import { embedded, written } from "../core/bench.js";
 import { complaint, drawn, element } from "../core/dom.js";
 import { figureParts, pictureBox } from "../core/figure-box.js";
+import { apart } from "../core/numbers.js";
 import { drawingOf, page } from "../core/pages.js";
 import { functionsOf, script } from "../core/server.js";
 import { stage } from "../core/stage.js";
@@ -23,15 +24,9 @@ const mix = (from, to, t) => `rgb(${from.map((x, i) => Math.round(x + (to[i] - x
 
 /** A share with its interval: 32 % (29 to 35 %). @param {number[]} ends mean, low, high */
 const interval = ([mean, low, high]) => {
-  const words = `${percent(low).replace(" %", "")} to ${percent(high)}`;
-  return high > low ? `${percent(mean)} (${words})` : percent(mean);
+  const write = apart(low, high, percent);
+  return high > low ? `${write(mean)} (${write(low).replace(" %", "")} to ${write(high)})` : write(mean);
 };
-
-/** The recorded number of users that is nearest. */
-const nearestOf = (table, n) =>
-  Object.keys(table)
-    .map(Number)
-    .reduce((best, one) => (Math.abs(one - n) < Math.abs(best - n) ? one : best));
 
 /** What has records, and how they were made. */
 const RECORDED = { packets: "Packets were simulated", Linux: "Linux was measured" };
@@ -39,6 +34,14 @@ const listed = (numbers) =>
   numbers.length > 6
     ? `${numbers[0]} to ${numbers.at(-1)}`
     : `${numbers.slice(0, -1).join(", ")} and ${numbers.at(-1)}`;
+
+/** The recorded number of users, or else its neighbours; at an end there is one. */
+const neighboursOf = (table, n) => {
+  const all = Object.keys(table).map(Number);
+  return [...new Set([all.findLast((one) => one <= n), all.find((one) => one >= n)])].filter(
+    (one) => one !== undefined,
+  );
+};
 
 /** The sentences under the figure, in parts: plain words, and numbers in bold. A record has its own number of users. */
 const sentence = (facts, n, model) => {
@@ -52,9 +55,11 @@ const sentence = (facts, n, model) => {
   });
   words += ".";
   for (const name of Object.keys(tables).filter((one) => !here.includes(one))) {
-    const near = nearestOf(tables[name], n);
-    words += ` ${RECORDED[name]} with ${listed(Object.keys(tables[name]))} users. With ${near}, the nearest, `;
-    parts.push(words, interval(tables[name][near]));
+    words += ` ${RECORDED[name]} with ${listed(Object.keys(tables[name]))} users. With `;
+    for (const near of neighboursOf(tables[name], n)) {
+      parts.push(`${words}${near}, `, interval(tables[name][near]));
+      words = " got nothing; with ";
+    }
     words = " got nothing.";
   }
   return [...parts, words];
@@ -216,8 +221,9 @@ const living = (spec, values, chain, signal, say) => {
     paint(canvas, village);
     const dots = village.flows.length,
       dark = village.dark();
-    now.textContent = `${dark} of ${dots} dark`;
-    const who = dots < values.users ? `${dots} of ${values.users} users` : `${dots} users`;
+    const some = dots < values.users,
+      who = some ? `${dots} of ${values.users} users` : `${dots} users`;
+    now.textContent = `${some ? `${who} shown, ` : ""}${dark} of ${dots} dark by the model`;
     canvas.setAttribute("aria-label", `${who} as dots, lit while they send; ${dark} got nothing for 20 s`);
   };
   const tick = (stamp) => {
@@ -278,18 +284,14 @@ const living = (spec, values, chain, signal, say) => {
   const f = { name: "users", title: "Users of one link", alt: "", file: "users-of-one-link", coded: "here" };
   /** What is kept: the lights, the numbers of the sentence, and the lines that give the model's. */
   const figure = {
-    image: () => imageOf(village, says.textContent.split(/(?<=by the model,?|\.) /)),
+    image: () => imageOf(village, [now.textContent, ...says.textContent.split(/(?<=by the model,?|[.;]) /)]),
     rows: () => {
-      const recorded = (name, table) => [
-        name,
-        nearestOf(table, values.users),
-        ...table[nearestOf(table, values.users)],
-      ];
+      const recorded = (name, table) => neighboursOf(table, values.users).map((n) => [name, n, ...table[n]]);
       return [
         HEAD,
         ["model", values.users, numbers.model, numbers.model, numbers.model],
-        recorded("packets", facts.packets),
-        recorded("Linux", facts.linux),
+        ...recorded("packets", facts.packets),
+        ...recorded("Linux", facts.linux),
       ];
     },
     code: () => facts.code.replace(/users=[\d.]+/, `users=${values.users}`),

@@ -4,17 +4,17 @@ import { DASHES } from "../core/colours.js";
 import { element } from "../core/dom.js";
 import { Facts } from "../core/facts.js";
 import { startJob } from "../core/jobs.js";
-import { brief } from "../core/numbers.js";
+import { apart, brief, readable } from "../core/numbers.js";
 import { KINDS, page } from "../core/pages.js";
 import { ask, get } from "../core/server.js";
 import { percent, usersOf } from "../models/link.js";
 import { described, nearest } from "../models/records.js";
 
-const ms = (x) => `${brief(Number(x.toPrecision(3)))} ms`,
-  two = (x) => x.toFixed(2);
+const ms = (x, more = 0) => `${more ? readable(Number(x.toPrecision(3 + more))) : brief(Number(x.toPrecision(3)))} ms`,
+  two = (x, more = 0) => x.toFixed(2 + more);
 /**
  * What is read of a link: its name in the tables, and how a number of it is written.
- * @type {Record<string, [string, (x: number) => string]>}
+ * @type {Record<string, [string, (x: number, more?: number) => string]>}
  */
 const QUANTITIES = {
   loss: ["packets lost", percent],
@@ -22,6 +22,7 @@ const QUANTITIES = {
   jain: ["fairness (Jain, 20 s)", two],
   nothing: ["users with nothing in 20 s", percent],
   wait: ["waiting time, mean", ms],
+  use: ["link used", percent],
 };
 const METHODS = ["chain", "packets", "Linux", "stacks"];
 const HEADS = ["Chain", "Packets", "Linux, recorded", "Stacks, recorded"];
@@ -32,8 +33,9 @@ const withInterval = (ends, write) => {
   if (!ends || ends.mean === null || ends.mean === undefined) return "not measured";
   const { mean, low, high } = ends;
   if (low === null || low === high) return write(mean);
-  const short = (x) => write(x).replace(/ (%|ms)$/, "");
-  return `${write(mean)} (${short(low)} to ${short(high)})`;
+  const exact = apart(low, high, write),
+    short = (x) => exact(x).replace(/ (%|ms)$/, "");
+  return `${exact(mean)} (${short(low)} to ${short(high)})`;
 };
 const ends = ([mean, low, high]) => ({ mean, low, high });
 /** The colour and the dash of a series, whatever else the link shows. @param {number} k */
@@ -132,6 +134,9 @@ const left = (share, began) => {
   return `${Math.round(100 * share)} %${share > 0 ? `, about ${Math.ceil(rest)} s left` : ""}`;
 };
 
+/** Said until a run of the reader is done. */
+const FIRST_RUN = " The first run after an installation takes up to a minute more.";
+
 const simulator = (values) => {
   const told = element("span", { role: "status" }),
     cost = element("span", { class: "note" });
@@ -141,7 +146,7 @@ const simulator = (values) => {
       ({ packets, seconds }) =>
         (cost.textContent =
           `It simulates at most ${brief(Number(packets.toPrecision(2)))} packets, ` +
-          `in about ${Math.ceil(seconds)} s.`),
+          `in about ${Math.ceil(seconds)} s.${measured.runs.some((one) => !one.recorded) ? "" : FIRST_RUN}`),
       ({ name }) => name === "AbortError" || (cost.textContent = ""),
     );
   const stop = () => measured.job && measured.job.cancel();
@@ -208,7 +213,8 @@ const chainHolds = (values, facts, now, run, linux, chain) => {
   const [key, off] = farthest(now, (one) => (run ? run.data[one] : linux && linux[one] && ends(linux[one])));
   const nearer = run ? "packets" : "Linux";
   const from = key
-    ? ` Largest difference from ${nearer}: ${QUANTITIES[key][0]}, ${Math.abs(off)} points ${off > 0 ? "more" : "less"}` +
+    ? ` Largest difference from ${nearer}: ${QUANTITIES[key][0]}, ${Math.abs(off)} points ` +
+      (off > 0 ? "more" : "less") +
       `${Math.abs(off) > FAR ? `; use the numbers of ${nearer} instead` : ""}.`
     : run || linux
       ? ""
@@ -219,8 +225,8 @@ const chainHolds = (values, facts, now, run, linux, chain) => {
 const packetsHold = (spec, values, run) => {
   if (values.sender === "linux-bbr") return "Not here: the packet simulator has no BBR.";
   if (!run) return spec.answers ? "Not run on this link yet." : "It needs the served page (tcpdynamics explore).";
-  const { runs, seconds, use } = run.data;
-  return `${runs} runs of ${brief(seconds)} s. The link is used ${percent(use.mean)} of the time.`;
+  const { runs, seconds } = run.data;
+  return `${runs} runs of ${brief(seconds)} s.`;
 };
 
 /** The six stacks at a link: the least and the greatest mean. */
@@ -283,7 +289,7 @@ page("my-link", {
         s = ofAll(key),
         p = run ? run.data[key] : null;
       const cells = [
-        covered ? write(chain[key]) : NOT,
+        key in chain ? write(chain[key]) : NOT,
         p
           ? withInterval(p, write)
           : values.sender === "linux-bbr"
@@ -295,7 +301,7 @@ page("my-link", {
         s ? s[1] : NOT,
       ];
       const three = (e) => (e ? [e.mean ?? NaN, e.low ?? NaN, e.high ?? NaN] : [NaN, NaN, NaN]);
-      const numbers = [covered ? chain[key] : NaN, ...three(p), ...three(l && l[0]), ...three(s && s[0])];
+      const numbers = [chain[key] ?? NaN, ...three(p), ...three(l && l[0]), ...three(s && s[0])];
       return { key, cells, numbers };
     });
     const holds = [
@@ -331,8 +337,10 @@ page("my-link", {
     };
     if (x.some(onLink)) series.push({ name: "Linux: nothing in 20 s", ...place(onLink), ...looks(3) });
     if (points.length) {
-      const found = (n) => (points.findLast((one) => one.users === n) || { data: { nothing: null } }).data.nothing;
-      series.push({ name: "packets: nothing in 20 s", ...place(found), ...looks(4) });
+      const found = (key) => (n) => points.findLast((one) => one.users === n)?.data[key] ?? null;
+      series.push({ name: "packets: nothing in 20 s", ...place(found("nothing")), ...looks(4) });
+      series.push({ name: "packets: loss", ...place(found("loss")), ...looks(5) });
+      series.push({ name: "packets: time silent", ...place(found("silent")), ...looks(6) });
     }
     figures.users.show({
       x: Float64Array.from(x),

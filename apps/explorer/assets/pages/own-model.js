@@ -157,12 +157,16 @@ const sentence = (model, rest, leading, smooth, line) => {
   return `${place} is ${verdict}: a small disturbance ${fate} like exp(${rate} t)${swings}.`;
 };
 
+/** From what size on a state at a motion's last step is one that grows without bound. */
+const UNBOUNDED = 1e6;
 /** What stopped a motion, in a sentence; empty where nothing did. */
-const ended = ({ status, reached }) => {
+const ended = (model, { status, reached, last = [] }) => {
   if (status === "ok") return "";
   if (status === "start")
     return " At the start a right-hand side is no finite number: a division by zero or an overflow.";
-  return ` The motion is shown until t = ${readable(reached)}: there ${status}.`;
+  const grown = model.states.filter((_, i) => !(Math.abs(last[i] ?? 0) < UNBOUNDED)).map(({ name }) => name);
+  const why = grown.length ? `${grown.join(", ")} grow${grown.length > 1 ? "" : "s"} without bound` : status;
+  return ` The motion is shown until t = ${readable(reached)}: there ${why}.`;
 };
 
 /** Crossings of the boundary as rows of a table, in the order of the chart's edges. */
@@ -430,7 +434,10 @@ const draw = (state, text, model, figures, set, moving) => {
     rest = next || (found[0] || { rest: null }).rest,
     all = (rest && own.leading(parameters, rest, fixed.lags, ROOTS)) || [],
     leading = all[0] || null;
-  if (!next) state.line = found.some((one) => one !== found[0] && own.inLine(parameters, rest, one.rest));
+  if (!next) {
+    state.line = found.some((one) => one !== found[0] && own.inLine(parameters, rest, one.rest));
+    state.many = found.length > 1 && !state.line ? ` ${found.length} equilibria were found; this one is charted.` : "";
+  }
   Object.assign(state, { rest, form });
   const course = motion(own, parameters, fixed, moving);
   figures.motion.show({
@@ -457,7 +464,7 @@ const draw = (state, text, model, figures, set, moving) => {
     facts(exact ? nearestEdge(own, state.chart, parameters, rest) : null, Boolean(rest) && !exact);
   };
   const smooth = !rest || own.linear(parameters, rest, fixed.lags),
-    said = sentence(model, rest, leading, smooth, state.line) + ended(course);
+    said = sentence(model, rest, leading, smooth, state.line) + state.many + ended(model, course);
   if (!box) {
     facts(null);
     return { says: said, numbers: {} };
