@@ -148,13 +148,13 @@ def measured(claim: Claim, decision: Mapping[str, Any], verdict: str = "") -> st
     """
     percent = claim.unit == "1" and not claim.form and bool(_FRACTION.search(claim.quantity))
     factor, unit = (100, " %") if percent else (1, "" if claim.unit == "1" else f" {claim.unit}")
-    most = 1 if percent and " less " not in claim.quantity else math.inf
+    top = 1 if percent and " less " not in claim.quantity else math.inf
 
     def with_unit(number: str) -> str:
         return number + (unit.removesuffix("s") if number == "1" else unit)
 
     def cut(interval: Mapping[str, Any]) -> dict[str, Any]:
-        return {k: v if k == "n" or v is None else factor * min(v, most) for k, v in interval.items()}
+        return {k: v if k == "n" or v is None else factor * min(v, top) for k, v in interval.items()}
 
     def ends(values: Sequence[float]) -> str:
         """Numbers of several interpretations: the least and the greatest."""
@@ -164,13 +164,13 @@ def measured(claim: Claim, decision: Mapping[str, Any], verdict: str = "") -> st
     kind, readings = "packets" if decision.get("packets") else "model", decision["readings"]
     number = in_words(cut(decision[kind] or {}), spread=kind == "model")
     number = re.sub(r"-?\d+\.\d+", lambda one: f"{float(one[0]):.4g}", number)
-    number, _, rest = number.partition(" [")
+    number, _, interval_text = number.partition(" [")
     number = re.sub(r"^(.+) to \1$", r"\1", number)
-    inside = re.sub(r"(.+), (.+)\], n = (\d+)", rf" (95 % interval \1 to \2{' %' * percent}, \3 runs)", rest)
+    inside = re.sub(r"(.+), (.+)\], n = (\d+)", rf" (95 % interval \1 to \2{' %' * percent}, \3 runs)", interval_text)
     inside = inside if f" {number} to {number}" not in inside else ""  # all runs agree to the digits that are shown
     wanted = rules.HOLDS if verdict == rules.CONDITIONS else verdict
     by_verdict = {one: [x for _, came, x in readings if came == one and x is not None] for one in (wanted, rules.FAILS)}
-    several, shown = by_verdict[wanted], decision.get("shown")
+    several, on_show = by_verdict[wanted], decision.get("shown")
     same = len(several) == len(readings)
     under = f"{len(readings)} interpretations" if same else f"{len(several)} out of {len(readings)} interpretations"
     under += "" if same else f", where the claim {wanted}"
@@ -178,7 +178,7 @@ def measured(claim: Claim, decision: Mapping[str, Any], verdict: str = "") -> st
         text = f"{ends([x for *_, x in readings if x is not None])}, over {len(readings)} interpretations"
     elif not several or (kind == "model" and same):
         text = with_unit(number) + inside
-    elif kind == "packets" and wanted != rules.OPEN and [shown, wanted] in [list(one[:2]) for one in readings]:
+    elif kind == "packets" and wanted != rules.OPEN and [on_show, wanted] in [list(one[:2]) for one in readings]:
         text = f"{with_unit(number)}{inside}, under one of {under}"
     else:
         text = f"{ends(several)}, under {under}"
