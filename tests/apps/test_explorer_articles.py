@@ -405,6 +405,7 @@ def test_an_address_has_what_a_step_was_moved_to(tab: Page, other: Page, server:
     other.goto(f"{server}/paper-sub-packet#step=3&loss=7")
     other.reload()
     assert "(`loss`) must be a number from" in other.locator(".complaint").first.inner_text()
+    assert other.url.endswith("#step=3")  # what is refused leaves the address
 
 
 @pytest.mark.parametrize("slug", WHOLE)

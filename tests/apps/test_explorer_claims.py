@@ -143,6 +143,7 @@ def test_hostile_addresses_do_no_harm(tab: Page, server: str, words: str) -> Non
     said = tab.locator(".complaint").first.inner_text()
     assert said.startswith(HOSTILE[words]) and len(said) < 200 and (said == "") == (HOSTILE[words] == "")
     assert len(shown) == (0 if "script" in words else len(CLAIMS))
+    assert not said or "?" not in tab.url
 
 
 def test_strange_names_are_refused(server: str) -> None:

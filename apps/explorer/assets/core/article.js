@@ -376,6 +376,7 @@ export const article = (root, spec) => {
       complaints.push(`this article has no step ${word.slice(0, 20)}; it has steps 1 to ${steps.length}`);
     said.textContent = complaints.join(". ");
     if (!there) {
+      if (complaints.length) history.replaceState(null, "", location.pathname);
       if (moved && word === undefined) {
         led = false;
         scrollTo(0, 0);
@@ -385,6 +386,7 @@ export const article = (root, spec) => {
     }
     led = true;
     for (const [name] of wordsOf(text)) if (name in controls) controls[name].put((values[name] = read[name]));
+    if (complaints.length) history.replaceState(null, "", stepWords(k));
     if (k === current) scene.draw();
     show(k);
     reach();

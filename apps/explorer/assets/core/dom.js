@@ -34,6 +34,7 @@ export const headed = (title, question, ...said) => [
 
 /** A menu of `details` closes when it is left, and by Escape. @param {HTMLDetailsElement} menu */
 export const closing = (menu) => {
+  menu.setAttribute("name", "menu"); // one is open at a time: an open one lies over the next picture's
   menu.addEventListener("focusout", (event) => {
     if (!menu.contains(/** @type {Node | null} */ (event.relatedTarget))) menu.open = false;
   });

@@ -306,6 +306,7 @@ const mount = (root, spec, signal) => {
     address();
   };
   const said = complaint(complaints.join(". "));
+  if (complaints.length) address();
   const list = element("div", { class: "claims" }, ...statements.map(({ box }) => box));
   root.replaceChildren(
     ...headed(spec.title, spec.question, said),

@@ -33,6 +33,8 @@ const mount = (root, spec) => {
     history.replaceState(null, "", served ? `${location.pathname}?${text}` : `#${text}`);
   };
 
+  if (complaints.length) address();
+
   const sideways = element("p", { class: "note", hidden: true }, "The table scrolls sideways.");
   const table = element("table"),
     chosen = element("div", { class: "chosen", role: "status" });
