@@ -87,7 +87,7 @@ def test_packets_are_laid_over_the_curves(tab: Page, server: str) -> None:
             "(rows) => rows.map((r) => [...r.cells].map((c) => c.textContent))"
         )
     )
-    loss = float(rows["loss rate"].split()[0])
+    loss = float(rows["loss rate"].split()[0]) / 100  # shown in per cent
     assert loss == pytest.approx(0.2, abs=0.01)
     head, *bars = numbers(tab)
     assert head[-3:] == ["packets", "packets, low", "packets, high"]

@@ -126,7 +126,7 @@ class LeapVsPackets(ModelsVsPackets):
                 law = getattr(LeapTransfer(p, p), f"{what}_{'leap' if leap else 'plain'}")
                 yield Case(
                     f"{what} of a transfer", f"loss {p:g}", _called(sender, leap), values, SEGMENTS * float(law()),
-                    at=p, along="loss probability of data and acknowledgements",
+                    at=p, along="loss probability of data and acknowledgements [%]",
                 )  # fmt: skip
 
     def _in_star(self) -> Iterator[Case]:

@@ -31,6 +31,7 @@ class Case(NamedTuple):
     predicted : float          By the model; NaN where there is none.
     absolute : bool            Whether the gap is a difference, not a share of what is predicted.
     at, along                  What the case varies: its value, and the title of the axis; "" where cases are names.
+                               A value is a fraction where the title ends in "[%]".
     """
 
     part: str
@@ -114,7 +115,7 @@ class ModelsVsPackets(Comparison, listed=False):
                 cases = of_part.isel(case=np.flatnonzero(of_part.series.values == series))
                 look: dict[str, Any] = {"legendgroup": series, "name": series or part, **place}
                 names = [str(name).removeprefix(f"{part}, ").removesuffix(f", {series}") for name in cases.case.values]
-                x = cases["at"].values if along else names
+                x = cases["at"].values * (100 if along.endswith("[%]") else 1) if along else names
                 line = {"mode": "lines"} if along and len(names) > 1 else {"mode": "markers"}
                 panels.add_scatter(
                     x=x, y=cases.predicted.values, showlegend=False, line={"color": colours[series], "width": 1.5},

@@ -115,7 +115,7 @@ class MtcpVsPackets(ModelsVsPackets):
                 values = kept + (rates[i] - kept * rates[0]) / rates[0].mean()
                 yield Case(
                     "throughput kept", f"{q:.0%} of acks lost", series, values, float(law[i] / law[0]), at=q,
-                    along="loss probability of acknowledgements",
+                    along="loss probability of acknowledgements [%]",
                 )  # fmt: skip
 
     def estimator(self, window: int, acks: str) -> Scenario:
