@@ -303,7 +303,7 @@ def test_images_have_the_words_and_the_mark_of_the_picture(tab: Page, server: st
 #: A tick that is a number.
 TICK = re.compile(r"\u2212?[\d.,]+( %)?|10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+")
 PAGES_WITH_PICTURES = [slug for slug, page in pages().items() if page.figures and not page.article]
-#: What is seen of a page: names beside samples, by picture; settings; facts with their names and meanings.
+#: What is seen of a page: names next to samples, by picture; settings; facts with their names and meanings.
 SEEN = """() => ({
   legends: [...document.querySelectorAll(".figure")].map((f) => [...f.querySelectorAll(".legend > span:not(.at)")].map((s) => {
     const one = s.cloneNode(true);

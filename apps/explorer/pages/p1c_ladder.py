@@ -82,13 +82,13 @@ PAGE = Page(
     facts=lambda whole: recorded(),
     notes=(
         "Every rung has a largest window of 6 packets and a constant round trip. Drops are independent. The first "
-        "retransmission timeout (RTO) is 2 round trips. A back-off doubles it after each further timeout, from rung 2 "
+        "retransmission timeout (RTO) is 2 round trips. A backoff doubles it after each further timeout, from rung 2 "
         "on to 128 round trips at most.",
         "A distance is the total variation: the smallest fraction of round trips that must change to turn one bar into "
         "the other. Distances of neighbouring rungs do not add up.",
         "Rung 1 is the full chain of Chen, Iyengar, Subramanian and Ford (Fig. 8). Its "
-        "deep back-offs share one wait. Rung 2 is the exact chain: each level of the back-off is a state. Rung 3 is "
-        "the exact chain with Karn's rule: two successes end a back-off, not three. Rung 4 is the chain that is "
+        "deep backoffs share one wait. Rung 2 is the exact chain: each level of the backoff is a state. Rung 3 is "
+        "the exact chain with Karn's rule: two successes end a backoff, not three. Rung 4 is the chain that is "
         "compiled from the simulator's sender by the rules of the RFCs.",
         "Rung 5 is that sender in simulated packets, in 20 runs of 60,000 round trips. Rung 6 is Linux 7.2, in 20 runs "
         "of 10 connections with 1,500 round trips of 200 ms each. Both were recorded at 11 drop probabilities, and the "

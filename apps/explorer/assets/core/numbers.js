@@ -87,6 +87,15 @@ export const title = (name, unit) => (unit && unit !== "1" ? `${name} [${unit}]`
 /** x from low to high in n values, both ends included. @param {number} low @param {number} high @param {number} n */
 export const between = (low, high, n) => Float64Array.from({ length: n }, (_, i) => low + ((high - low) * i) / (n - 1));
 
+/** The x axis along the drop probability of ACKs, with the slider's mark. */
+export const alongAckLoss = (/** @type {Float64Array} */ x, /** @type {number} */ marker) => ({
+  x,
+  xTitle: "drop probability of ACKs",
+  xPercent: true,
+  marker,
+  linked: "loss",
+});
+
 /** Places of an axis, at round numbers. @param {[number, number]} range @returns {number[]} */
 export const ticks = ([low, high]) => {
   const rough = (high - low) / 5,

@@ -18,8 +18,8 @@ const LINUX = { cubic: "CUBIC", reno: "Reno", bbr: "BBR", "reno-options-off": "R
 /** From the rung before to this one: what is given up, what comes instead, and the step in a sentence. */
 const STEPS = [
   ["", "", ""],
-  ["one wait for deep back-offs", "a state each", "a state for each level of the back-off, up to a cap"],
-  ["3 successes end a back-off", "2 successes", "two successes instead of three end a back-off"],
+  ["one wait for deep backoffs", "a state each", "a state for each level of the backoff, up to a cap"],
+  ["3 successes end a backoff", "2 successes", "two successes instead of three end a backoff"],
   ["states by hand", "states of the code", "states of the sender's code instead of states by hand"],
   ["chain", "packets", "packets instead of the chain"],
   ["RFCs' rules", "Linux's", "Linux's rules instead of those of the RFCs"],

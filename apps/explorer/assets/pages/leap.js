@@ -1,5 +1,5 @@
 // @ts-check
-import { between, brief, inEnds, percent, title } from "../core/numbers.js";
+import { alongAckLoss, between, brief, inEnds, percent, title } from "../core/numbers.js";
 import { page } from "../core/pages.js";
 
 /**
@@ -73,13 +73,7 @@ page("leap", {
     const losses = between(low, high, n),
       curves = Array.from(losses, (a) => at(values.data_loss, a));
     const curve = (name, factor = 1) => curves.map((row) => factor * row[rows.indexOf(name)]);
-    const wide = {
-      x: losses,
-      xTitle: "drop probability of ACKs",
-      xPercent: true,
-      marker: values.ack_loss,
-      linked: "loss",
-    };
+    const wide = alongAckLoss(losses, values.ack_loss);
     for (const name of ["duplicates", "transmissions"]) {
       figures[name].show({
         ...wide,

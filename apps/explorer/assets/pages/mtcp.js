@@ -1,6 +1,6 @@
 // @ts-check
 import { element } from "../core/dom.js";
-import { between, brief, exactPercent, percent, title } from "../core/numbers.js";
+import { alongAckLoss, between, brief, exactPercent, percent, title } from "../core/numbers.js";
 import { page } from "../core/pages.js";
 
 const SCHEMES = { reno: "Reno", immediate: "immediate", duplicated: "duplicated", duplicated_delayed: "delayed" };
@@ -82,13 +82,7 @@ page("mtcp", {
     const curve = (name) => curves.map((row) => row[rows.indexOf(name)]),
       schemes = ["immediate", "duplicated, delayed or not"];
     const by = (curves) => schemes.map((name, i) => ({ name, y: curves[i] }));
-    const wide = {
-      x: losses,
-      xTitle: "drop probability of ACKs",
-      xPercent: true,
-      marker: values.ack_loss,
-      linked: "loss",
-    };
+    const wide = alongAckLoss(losses, values.ack_loss);
     figures.losses.show({
       ...wide,
       yTitle: "probability",
