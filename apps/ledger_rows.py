@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -102,98 +101,6 @@ def in_words(interval: Mapping[str, Any] | None, spread: bool = False) -> str:
         return f"{mean:.4g} [{low:.4g}, {high:.4g}], n = {n}"
     digits = max(0, digits - 1) if high - low >= 10 else min(digits, 4)
     return f"{mean:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}], n = {n}"
-
-
-#: Numbers that are fractions, and so are written in per cent.
-_FRACTION = re.compile(
-    "fraction of|loss rate|utilisation|goodput over|finished over|drop probability|loss beyond|over the buffer"
-)
-_BOUNDS = {"≥": "at least", "≤": "at most", ">": "above", "<": "below"}
-
-
-def chosen_cell(cells: Sequence[str], verdict: str, rows: statements.Rows) -> str:
-    """The cell that shows a statement's verdict: it came out so, under most interpretations, else under some at least.
-
-    >>> rows = ledger.recorded()["rows"]
-    >>> chosen_cell(["leap.sec4.caused.reno", "leap.sec4.kept.reno"], "cannot be decided", rows)
-    'leap.sec4.kept.reno'
-    """
-    decisive = rules.FAILS if verdict == rules.CONDITIONS else verdict
-
-    def fits(cell: str) -> tuple[bool, int]:
-        under = [one for _, one, _ in rows[cell]["readings"]]
-        same = rows[cell]["verdict"] == verdict
-        return same, under.count(decisive) if verdict == rules.CONDITIONS or not same else 0
-
-    return max((cell for cell in cells if not ledger.get_claim(cell).calibrates), key=fits)
-
-
-def measured(claim: Claim, decision: Mapping[str, Any], verdict: str = "") -> str:
-    """What came out for a claim where it has a verdict, and what would fulfil it, for one who does not know the ledger.
-
-    Parameters
-    ----------
-    claim : Claim
-    decision : mapping
-        A `Decision` as JSON has it.
-    verdict : str
-        Only numbers of interpretations with this verdict are shown; with conditions, those that hold, then the others.
-
-    Examples
-    --------
-    >>> came = {"packets": {"mean": 0.99, "low": 0.978, "high": 1.01, "n": 20}, "shown": "a"}
-    >>> came["readings"] = [["a", "holds", 0.99], ["b", "holds", 0.97]]
-    >>> measured(ledger.get_claim("sub_packet.s1.repetitive"), came, "holds")[87:]
-    '99 % (95 % interval 97.8 to 100 %, 20 runs), under one of 2 interpretations. The claim needs at least 50 %.'
-    """
-    percent = claim.unit == "1" and not claim.form and bool(_FRACTION.search(claim.quantity))
-    factor, unit = (100, " %") if percent else (1, "" if claim.unit == "1" else f" {claim.unit}")
-    top = 1 if percent and " less " not in claim.quantity else math.inf
-
-    def with_unit(number: str) -> str:
-        return number + (unit.removesuffix("s") if number == "1" else unit)
-
-    def cut(interval: Mapping[str, Any]) -> dict[str, Any]:
-        return {k: v if k == "n" or v is None else factor * min(v, top) for k, v in interval.items()}
-
-    def ends(values: Sequence[float]) -> str:
-        """Numbers of several interpretations: the least and the greatest."""
-        low, high = (f"{factor * end:.4g}" for end in (min(values), max(values)))
-        return with_unit(low if low == high else f"{low} to {high}")
-
-    kind, readings = "packets" if decision.get("packets") else "model", decision["readings"]
-    number = in_words(cut(decision[kind] or {}), spread=kind == "model")
-    number = re.sub(r"-?\d+\.\d+", lambda one: f"{float(one[0]):.4g}", number)
-    number, _, interval_text = number.partition(" [")
-    number = re.sub(r"^(.+) to \1$", r"\1", number)
-    inside = re.sub(r"(.+), (.+)\], n = (\d+)", rf" (95 % interval \1 to \2{' %' * percent}, \3 runs)", interval_text)
-    inside = inside if f" {number} to {number}" not in inside else ""  # all runs agree to the digits that are shown
-    wanted = rules.HOLDS if verdict == rules.CONDITIONS else verdict
-    by_verdict = {one: [x for _, came, x in readings if came == one and x is not None] for one in (wanted, rules.FAILS)}
-    several, on_show = by_verdict[wanted], decision.get("shown")
-    same = len(several) == len(readings)
-    under = f"{len(readings)} interpretations" if same else f"{len(several)} out of {len(readings)} interpretations"
-    under += "" if same else f", where the claim {wanted}"
-    if wanted == rules.OPEN and readings and not several:  # all fail, on both sides of what is published
-        text = f"{ends([x for *_, x in readings if x is not None])}, over {len(readings)} interpretations"
-    elif not several or (kind == "model" and same):
-        text = with_unit(number) + inside
-    elif kind == "packets" and wanted != rules.OPEN and [on_show, wanted] in [list(one[:2]) for one in readings]:
-        text = f"{with_unit(number)}{inside}, under one of {under}"
-    else:
-        text = f"{ends(several)}, under {under}"
-    if verdict == rules.CONDITIONS:
-        failing, count = by_verdict[rules.FAILS], [came for _, came, _ in readings].count(rules.FAILS)
-        text += f"; {ends(failing) if failing else 'no such number'}, under {count}, where it {rules.FAILS}"
-    bounds = re.sub(r"\d[\d.e+-]*", lambda one: with_unit(f"{factor * float(one[0]):g}"), claim.published_text)
-    for sign, word in _BOUNDS.items():
-        bounds = bounds.replace(sign, word)
-    needs = "needs" if isinstance(claim.published, Mapping) else "has"
-    allowed = claim.tolerance + (0 if needs == "needs" else claim.rounding)
-    if allowed:
-        bounds += f", with a tolerance of {factor * allowed:.3g}{' points' * percent}"
-    who = "Measured" if kind == "packets" else "Computed"
-    return f"{who}: {claim.quantity.partition('; ')[0]}: {text}. The claim {needs} {bounds}."
 
 
 def readings_in_words(decision: Mapping[str, Any]) -> str:

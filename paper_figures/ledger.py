@@ -57,6 +57,7 @@ class Claim:
     quantity : str      What the number is, in our words.
     published : float or mapping   The value, or bounds among "least", "most", "above", "below".
     unit : str
+    percent : bool      The number is a fraction that sentences write in per cent.
     decided_by : str    "packets": an experiment; "model": a finding.
     rule : str          One of `rules.RULES`.
     experiment, value : str   Name of the experiment, and of its measure or of a function of `values.py` of the paper.
@@ -81,6 +82,7 @@ class Claim:
     rule: str
     value: str
     unit: str = "1"
+    percent: bool = False
     experiment: str = ""
     case: Mapping[str, str] = field(default_factory=dict)
     compared_with: Mapping[str, str] = field(default_factory=dict)

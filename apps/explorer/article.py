@@ -189,7 +189,7 @@ def _statement(name: str) -> dict[str, Any]:
     """A statement as it stands beside a sentence: what the paper says, what came out, why, how to decide it again."""
     from tcpdynamics.paper_figures import ledger
 
-    from .. import ledger_rows
+    from .. import claim_words
 
     if name not in _ledger():
         raise InputError(f"there is no statement {name} in the ledger")
@@ -197,13 +197,13 @@ def _statement(name: str) -> dict[str, Any]:
     open_ = one["missing"] and f"The paper does not print {one['missing']}."
     reason = one["reason"] or (one["condition"] and f"It holds {one['condition']}.") or open_
     claims, came = ledger.claims(), ledger.recorded()["rows"]
-    cell = ledger_rows.chosen_cell(one["cells"], one["verdict"], came)
+    cell = claim_words.chosen_cell(one["cells"], one["verdict"], came)
     return {
         "says": one["says"].replace(f" {OURS}", "."),
         "verdict": one["verdict"],
         "kind": f"{one['weight']} {one['kind']}",
         "ours": one["says"].endswith(OURS),
-        "measured": ledger_rows.measured(claims[cell], came[cell], one["verdict"]),
+        "measured": claim_words.measured(claims[cell], came[cell], one["verdict"]),
         "reason": reason,
         "cell": cell,
         "command": f"tcpdynamics figures {cell} --decide",

@@ -17,6 +17,7 @@ from tcpdynamics.apps.explorer.page import NOT_EMBEDDED, Choice, Control, Text
 from tcpdynamics.apps.explorer.pages import pages
 from tcpdynamics.apps.explorer.server import words_of
 from tcpdynamics.errors import InputError
+from tcpdynamics.quantities import TABLES, quantity
 
 COUNT = 10_000
 PAGES = {slug: page for slug, page in pages().items() if page.controls}
@@ -101,6 +102,18 @@ def test_ten_thousand_addresses_are_read_alike(tmp_path: Path) -> None:
         refused += bool(said)
     assert COUNT / 10 < refused < COUNT
     assert [". ".join(read("paper-leap", search)[1]) for search in OF_ARTICLE] == list(OF_ARTICLE.values())
+
+
+def test_a_field_reads_the_units_of_the_library(tmp_path: Path) -> None:
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("no node")
+    words = [(word, unit) for unit, table in TABLES.items() for word in table]
+    calls = [f"module_core_numbers.typedNumber({f'2.5 {word}'!r}, {unit!r})[0]" for word, unit in words]
+    script = tmp_path / "units.js"
+    script.write_text(f"{bundle('core/numbers.js')}console.log(JSON.stringify([{', '.join(calls)}]));", "utf-8")
+    done = subprocess.run([node, script], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == pytest.approx([quantity(f"2.5 {word}", unit, "x") for word, unit in words])
 
 
 def test_a_refused_fraction_is_said_as_its_field_has_it() -> None:

@@ -15,7 +15,7 @@ from axe_playwright_python.sync_playwright import Axe
 from explorer_tabs import LOW, TITLES, keep, often, opened
 from playwright.sync_api import Page
 
-from tcpdynamics.apps import ledger_rows
+from tcpdynamics.apps import claim_words
 from tcpdynamics.apps.explorer.article import MAX_WORDS, articles, read
 from tcpdynamics.apps.explorer.pages import pages
 from tcpdynamics.apps.explorer.recorded import interval, over_readings, published
@@ -131,8 +131,8 @@ def test_a_claim_shows_a_number_that_has_its_verdict() -> None:
     outcomes = [one for summary in statements.summaries(rows).values() for one in summary.outcomes]
     seen: set[str] = set()
     for name, verdict, cells in ((one.statement.id, one.verdict, one.statement.cells) for one in outcomes):
-        claim = ledger.get_claim(ledger_rows.chosen_cell(cells, verdict, rows))
-        text = ledger_rows.measured(claim, rows[claim.id], verdict).rpartition(". The claim ")[0]
+        claim = ledger.get_claim(claim_words.chosen_cell(cells, verdict, rows))
+        text = claim_words.measured(claim, rows[claim.id], verdict).rpartition(". The claim ")[0]
         text = text.removeprefix(f"Measured: {claim.quantity.partition('; ')[0]}: ").removeprefix("Computed: ")
         shown = text.removeprefix(f"{claim.quantity.partition('; ')[0]}: ")
         factor = 100 if re.match(r"\S+( to \S+)? %", shown) else 1

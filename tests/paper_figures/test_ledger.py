@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 import xarray as xr
+from explorer_tabs import FRACTION
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -61,6 +62,14 @@ def test_every_claim_names_a_figure_that_there_is() -> None:
     known = figures()
     for claim in ledger.claims().values():
         assert not claim.figure or (claim.figure in known and claim.figure.startswith(f"{claim.paper}.")), claim.id
+
+
+def test_a_fraction_is_marked_as_one() -> None:
+    fractions = [
+        one for one in ledger.claims().values() if one.unit == "1" and not one.form and FRACTION.match(one.quantity)
+    ]
+    assert len(fractions) > 80
+    assert {one.id for one in fractions if not (one.percent or re.search(" over | less ", one.quantity))} == set()
 
 
 def test_predictions_are_numbers() -> None:
