@@ -71,7 +71,7 @@ def opened(page: Page, address: str) -> None:
 def numbers(page: Page, picture: int = 0) -> list[list[str]]:
     """The table behind a picture."""
     details = page.locator(".figure > details.table").nth(picture)
-    details.evaluate("(d) => { d.open = true; }")  # a click is lost where a picture above is drawn just then
+    details.evaluate("(d) => { d.open = true; }")  # a click on a busy machine once did not
     page.wait_for_function(
         "(i) => document.querySelectorAll('.figure > details.table')[i].querySelector('td')", arg=picture
     )
