@@ -55,6 +55,7 @@ def test_an_installation_that_is_read_only_keeps_compiled_code_in_a_private_fold
     assert list(folder.rglob("*.nbc"))
 
 
+@pytest.mark.slow
 def test_without_a_home_no_folder_is_made_where_the_process_stands(tmp_path: Path) -> None:
     """Of a user who is in no list of users, the home folder is "~", a name below the current folder."""
     keep = {k: v for k, v in os.environ.items() if not k.startswith(("NUMBA_", "XDG_"))}
@@ -69,7 +70,9 @@ def test_without_a_home_no_folder_is_made_where_the_process_stands(tmp_path: Pat
     assert not list((tmp_path / "here").iterdir()) and list((tmp_path / "tmp").rglob("*.nbc"))
 
 
-@pytest.mark.parametrize("planted", ["folder", "link", "file"])
+@pytest.mark.parametrize(
+    "planted", ["folder", *(pytest.param(name, marks=pytest.mark.slow) for name in ("link", "file"))]
+)
 def test_a_folder_that_others_could_fill_is_not_used(planted: str, tmp_path: Path) -> None:
     """Cached code is unpickled and run: a name that somebody else took first must not be trusted."""
     site, temporary = tmp_path / "site", tmp_path / "tmp"
@@ -90,6 +93,7 @@ def test_a_folder_that_others_could_fill_is_not_used(planted: str, tmp_path: Pat
     assert not list((tmp_path / "elsewhere").rglob("*"))
 
 
+@pytest.mark.slow
 def test_an_edit_of_another_file_that_is_compiled_in_is_noticed(tmp_path: Path) -> None:
     (tmp_path / "callee.py").write_text("from numba import njit\n@njit\ndef value():\n    return 1\n")
     (tmp_path / "caller.py").write_text(
@@ -112,6 +116,7 @@ def test_an_edit_of_another_file_that_is_compiled_in_is_noticed(tmp_path: Path) 
     assert run().split() == ["42", "0"]
 
 
+@pytest.mark.slow
 def test_two_checkouts_of_the_same_sources_share_machine_code(tmp_path: Path) -> None:
     text = (
         "from pathlib import Path\nfrom tcpdynamics.compiled import kept_on_disk, stamp_of\n"

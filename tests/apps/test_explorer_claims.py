@@ -181,8 +181,8 @@ def test_from_disk_every_verdict_is_there(tab: Page, files: Path) -> None:
 @pytest.mark.parametrize(
     ("scheme", "width"),
     [
-        ("light", 1280),
         ("dark", 380),
+        pytest.param("light", 1280, marks=pytest.mark.slow),
         pytest.param("light", 380, marks=pytest.mark.slow),
         pytest.param("dark", 1280, marks=pytest.mark.slow),
     ],

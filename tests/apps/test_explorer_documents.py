@@ -189,6 +189,7 @@ def test_each_verdict_on_stacks_has_its_meaning_and_alike_flows_are_explained(ta
             assert ("two flows of the same kind" in tab.locator(".chosen").inner_text()) == (i == j)
 
 
+@pytest.mark.slow
 def test_cards_of_links_show_what_the_pages_say(tab: Page, tmp_path: Path) -> None:
     files = export(tmp_path / "site", address="https://example.org/tcp")
     small(tmp_path / "site")
@@ -237,7 +238,7 @@ def largest(slug: str) -> dict[str, str]:
     return found
 
 
-@pytest.mark.parametrize("slug", READ)
+@pytest.mark.parametrize("slug", often(READ))
 def test_thousands_are_apart_in_what_is_read(tab: Page, server: str, slug: str) -> None:
     states = ["", f"?{urlencode(more)}"] if (more := largest(slug)) else [""]
     for words in states:

@@ -168,7 +168,10 @@ GO_ROUND = """async ([words, times]) => {
 
 @pytest.mark.parametrize(
     ("slug", "words"),
-    [("fairness", ["x1=3", "x1=4", "x1=5&x2=1"]), ("sub-packet", ["loss=0.2", "loss=0.3", "loss=0.1&guess=first"])],
+    [
+        pytest.param("fairness", ["x1=3", "x1=4", "x1=5&x2=1"], marks=pytest.mark.slow),
+        ("sub-packet", ["loss=0.2", "loss=0.3", "loss=0.1&guess=first"]),
+    ],
 )
 def test_changes_of_address_leave_nothing(tab: Page, files: Path, slug: str, words: list[str]) -> None:
     opened(tab, f"{(files / f'{slug}.html').as_uri()}#{words[0]}")

@@ -27,7 +27,11 @@ def facts(page: Page) -> dict[str, str]:
     return {row[0]: row[1] for row in numbers(page, 4)[1:]}
 
 
-@pytest.mark.parametrize("words", SWINGS, ids=lambda w: w.get("marking", "proportional"))
+@pytest.mark.parametrize(
+    "words",
+    [*SWINGS[:2], pytest.param(SWINGS[2], marks=pytest.mark.slow)],
+    ids=lambda w: w.get("marking", "proportional"),
+)
 def test_the_swing_is_the_librarys_limit_cycle(tab: Page, files: Path, words: dict[str, Any]) -> None:
     page = pages()["fluid-tcp"]
     values = page.start() | words

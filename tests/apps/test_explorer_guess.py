@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from explorer_tabs import legible, move, numbers, opened
+from explorer_tabs import legible, move, numbers, often, opened
 from playwright.sync_api import Page
 
 from tcpdynamics.apps.explorer.pages import pages
@@ -145,7 +145,7 @@ def test_a_page_may_ask_for_a_choice(tab: Page, files: Path, gain: float, truth:
 
 
 @pytest.mark.parametrize("scheme", [pytest.param("light", marks=pytest.mark.slow), "dark"])
-@pytest.mark.parametrize("slug", BENCHES)
+@pytest.mark.parametrize("slug", often(BENCHES))
 def test_the_guess_is_accessible_and_fits(tab: Page, files: Path, slug: str, scheme: Any) -> None:
     legible(tab, 380, scheme, lambda: begin(tab, files, slug))
     box, label = (tab.locator(f".guess-first {part}").bounding_box() for part in ("input", "label"))

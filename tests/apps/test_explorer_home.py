@@ -188,7 +188,14 @@ COVERED = """() => [...document.querySelectorAll("header nav a")].filter((link) 
 }).map((link) => link.textContent)"""
 
 
-@pytest.mark.parametrize(("width", "height", "highest"), [(1280, 720, 60), (390, 844, 60), (320, 720, 60)])
+@pytest.mark.parametrize(
+    ("width", "height", "highest"),
+    [
+        pytest.param(1280, 720, 60, marks=pytest.mark.slow),
+        (390, 844, 60),
+        pytest.param(320, 720, 60, marks=pytest.mark.slow),
+    ],
+)
 def test_each_page_reaches_every_other_by_the_menu(
     tab: Page, server: str, files: Path, width: int, height: int, highest: int
 ) -> None:

@@ -376,7 +376,7 @@ def running(pid: int) -> bool:
         return False
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("how", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGKILL])
 def test_a_run_ends_with_the_explorer(how: signal.Signals) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

@@ -46,7 +46,7 @@ def test_printed_chains_are_the_models(suffix: bool, cap: int, collapse: int) ->
     [
         pytest.param({}, marks=pytest.mark.slow),
         {"share": 0.3, "slice": 31, "base_timeout": 3, "backoff_cap": 4, "collapse": 2},
-        {"slice": 100, "base_timeout": 6, "backoff_cap": 8},
+        pytest.param({"slice": 100, "base_timeout": 6, "backoff_cap": 8}, marks=pytest.mark.slow),
     ],
 )
 def test_curves_in_the_page_are_the_librarys(tab: Page, files: Path, words: dict[str, float]) -> None:

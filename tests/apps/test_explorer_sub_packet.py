@@ -129,7 +129,7 @@ def test_exact_rationals_are_the_librarys(tab: Page, server: str, files: Path) -
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ({"sender": "sack", "w_max": 5.0, "loss": 0.2}, "behave like"),
+        pytest.param({"sender": "sack", "w_max": 5.0, "loss": 0.2}, "behave like", marks=pytest.mark.slow),
         ({"sender": "reno", "rules": "ns2", "w_max": 4.0, **ON_A_LINK}, "behave like"),
         ({"sender": "sack", "w_max": 7.0}, "explores up to 6"),
         ({"sender": "tahoe", "base_timeout": 2.3}, "no multiple of 1/8"),

@@ -44,6 +44,7 @@ def memory(pid: int) -> int:
     return int(next(line for line in lines if line.startswith("VmRSS")).split()[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("visitors", "rounds"), [(3, 5), pytest.param(10, 7, marks=pytest.mark.slow)], ids=["few", "many"]
 )

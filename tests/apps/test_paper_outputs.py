@@ -270,9 +270,3 @@ def test_without_a_browser_there_are_no_pictures(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(shutil, "which", lambda name: None)
     monkeypatch.delenv("BROWSER_PATH", raising=False)
     assert not paper_outputs.write_pictures(tmp_path, {}, str) and not list(tmp_path.iterdir())
-
-
-def test_rows_say_the_same_everywhere(quick_report: str) -> None:
-    for table in ledger_rows.tables():
-        for row in table["rows"]:
-            assert f'id="{row["id"]}"' in quick_report

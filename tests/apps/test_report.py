@@ -14,7 +14,7 @@ import pytest
 from explorer_tabs import bare
 
 from tcpdynamics.apps.explorer.pages import pages
-from tcpdynamics.apps.ledger_rows import NOT_YET
+from tcpdynamics.apps.ledger_rows import NOT_YET, tables
 from tcpdynamics.apps.report.front import BUSIEST, CLASSES
 from tcpdynamics.apps.report.sections import MOVES, html_of
 from tcpdynamics.paper_figures import ledger, statements
@@ -145,3 +145,9 @@ def test_page_says_what_became_of_models_in_fluids(page: str) -> None:
     assert "no reading" in text and "8 of 8 agree" in text  # T-REFWA
     published = page[page.index('id="t-refwa"') : page.index('id="claims-t_refwa"')]
     assert re.findall(r"<td[^>]*>(stable|marginal|unstable)</td>", published).count("marginal") == 1
+
+
+def test_rows_say_the_same_everywhere(quick_report: str) -> None:
+    for table in tables():
+        for row in table["rows"]:
+            assert f'id="{row["id"]}"' in quick_report

@@ -58,7 +58,10 @@ def shorter(monkeypatch):
     )
 
 
-@pytest.mark.parametrize("name", SECTIONS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[] if name in ("leap", "mtcp", "priority") else pytest.mark.slow) for name in SECTIONS],
+)
 def test_a_section_has_its_anchor_its_figures_its_words_and_its_steps(name, shorter):
     steps = []
     made = SECTIONS[name](lambda step, share: steps.append(step))

@@ -75,6 +75,7 @@ def test_a_missing_extra_is_named(missing: str) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (2, "", said)
 
 
+@pytest.mark.slow
 def test_a_benchmark_that_fails_does_not_stop_the_others(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

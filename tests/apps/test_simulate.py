@@ -192,7 +192,9 @@ def test_outputs_do_not_overwrite_each_other_or_the_scenario(tmp_path: Path, ref
     assert path.read_text() == SCENARIO
 
 
-@pytest.mark.parametrize("name", ["x.csv", "x.nc", "x.html"])
+@pytest.mark.parametrize(
+    "name", [pytest.param("x.csv", marks=pytest.mark.slow), "x.nc", pytest.param("x.html", marks=pytest.mark.slow)]
+)
 def test_a_full_disk_is_one_sentence_and_leaves_nothing(small: str, tmp_path: Path, name: str) -> None:
     folder = tmp_path / "out"
     folder.mkdir()
@@ -273,7 +275,9 @@ initial_window = 1000000
 """
 
 
-@pytest.mark.parametrize("case", ["small", "ns2", "rfc", "replications"])
+@pytest.mark.parametrize(
+    "case", ["small", *(pytest.param(name, marks=pytest.mark.slow) for name in ("ns2", "rfc", "replications"))]
+)
 def test_ctrl_c_is_answered_with_what_there_is(small: str, tmp_path: Path, case: str) -> None:
     """A run as a user starts it, interrupted when it says that it has begun. The time limits only end a hang."""
     words, stored, share = [small, "--set", LONG], tmp_path / "run.nc", "0"

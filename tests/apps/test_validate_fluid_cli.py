@@ -25,9 +25,9 @@ def run(*words: str) -> str:
     ("name", "said"),
     [
         ("logistic", "14 of 14 agree"),
-        ("lotka-volterra", "24 of 24 agree"),
+        pytest.param("lotka-volterra", "24 of 24 agree", marks=pytest.mark.slow),
         ("t-refwa", "the reading “window”"),
-        ("misra", "12 differ with the simplified one"),
+        pytest.param("misra", "12 differ with the simplified one", marks=pytest.mark.slow),
     ],
 )
 def test_words(name: str, said: str) -> None:
@@ -45,6 +45,7 @@ def test_json_and_files(tmp_path: Path) -> None:
     assert "Plotly.newPlot" in page.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_models_beside_packets_are_followed_by_the_papers_claims() -> None:
     """A table of cases, then each claim of the paper that packets decide, from runs of now."""
     text = run("retransmission-priority", "--quick")

@@ -130,6 +130,7 @@ def test_worked_examples_run(number):
         assert np.sum(result["send_segment"].values == 100) >= 3
 
 
+@pytest.mark.slow
 def test_the_script_of_large_runs_works_as_a_script(tmp_path):
     (block,) = [block for block in blocks("large_runs.md", "python") if "__main__" in block]
     (tmp_path / "script.py").write_text(block, "utf-8")

@@ -312,6 +312,7 @@ def test_a_claim_has_each_reading_once_by_the_axes_that_touch_it(tiny: Whole) ->
         assert len(set(labels)) == len(labels) == len(one.readings), name
 
 
+@pytest.mark.slow
 def test_a_cell_that_calibrates_leaves_the_labels_under_which_it_holds() -> None:
     """Of a made result: others of the experiment are decided under these labels only."""
     for one in ledger.claims().values():
@@ -326,6 +327,7 @@ def test_a_cell_that_calibrates_leaves_the_labels_under_which_it_holds() -> None
                 assert labels.get(one.calibrates) in (None, *experiment.readings[one.calibrates])
 
 
+@pytest.mark.slow
 def test_a_claim_needs_no_other_cases_than_it_names(tiny: Whole) -> None:
     for claim in ledger.claims().values():
         if claim.experiment:
@@ -515,6 +517,7 @@ def test_results_are_the_same_whoever_runs_them_and_resume(tmp_path: Path, monke
     assert run("leap.star", "tiny", cases=reno, store=store).equals(whole)
 
 
+@pytest.mark.slow
 def test_what_a_judge_lacks_is_left_empty(tiny: Whole) -> None:
     for claim in ledger.claims().values():
         if claim.experiment:

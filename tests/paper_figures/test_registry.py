@@ -13,7 +13,13 @@ from tcpdynamics.apps.command.main import cli
 from tcpdynamics.errors import DomainError
 from tcpdynamics.paper_figures.registry import get_figure
 
-SOLVED = [name for name, figure in paper_figures.figures().items() if not figure.simulates]
+#: Those that take longest run with the slow tests.
+LONG = ("logistic.fig4", "logistic.fig6", "logistic.fig7")
+SOLVED = [
+    pytest.param(name, marks=pytest.mark.slow if name in LONG else [])
+    for name, figure in paper_figures.figures().items()
+    if not figure.simulates
+]
 
 
 @pytest.mark.parametrize("name", SOLVED)

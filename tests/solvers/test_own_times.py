@@ -230,6 +230,7 @@ def test_exponents_answer_to_an_interrupt(problem: Any, time: float) -> None:
         signal.signal(signal.SIGALRM, before)
 
 
+@pytest.mark.slow
 def test_default_times_suffice_on_both_sides_of_a_hopf_point() -> None:
     """The queue of this link rests full, or runs empty and full: its leading root at rest is zero and sets no time."""
     model = FluidTcpDropTail(flows=[320 / 7, 60.0], capacity=1000.0, base_rtt=0.1, buffer=50.0)

@@ -123,7 +123,13 @@ except KeyboardInterrupt:
 
 @pytest.mark.parametrize(
     ("kind", "many"),
-    [("flow", 1), pytest.param("flow", 40, marks=pytest.mark.slow), ("flow", 5000), ("delay", 1), ("map", 1)],
+    [
+        ("flow", 1),
+        pytest.param("flow", 40, marks=pytest.mark.slow),
+        pytest.param("flow", 5000, marks=pytest.mark.slow),
+        ("delay", 1),
+        pytest.param("map", 1, marks=pytest.mark.slow),
+    ],
 )
 def test_an_interrupt_is_heard(kind: str, many: int) -> None:
     code = f"KIND, MANY = {kind!r}, {many}\n" + CHILD

@@ -124,6 +124,7 @@ def competition() -> xr.Dataset:
     return LotkaVolterraVsFluid(flows=(2, 5), rounds=2).run()
 
 
+@pytest.mark.slow
 def test_lotka_volterra_spectrum_agrees_with_trajectories(competition: xr.Dataset) -> None:
     assert (competition.verdict == "agrees").all() and (competition.critical_verdict == "agrees").all()
     r1 = competition.sel(fluid=["all old", "others old"])
@@ -162,6 +163,7 @@ def router() -> xr.Dataset:
     return TRefwaMapVsFluid(gains=((1.5, 0.5), (1.0, 0.5)), rounds=3).run()
 
 
+@pytest.mark.slow
 def test_each_fluid_has_the_reading_that_it_should(router: xr.Dataset) -> None:
     assert router.best.values.tolist() == router.expected.values.tolist()
     assert (router.critical_verdict == "agrees").all()
@@ -200,6 +202,7 @@ def marked() -> xr.Dataset:
     return MisraVsLinearisation(ratio=(0.8, 1.1), rounds=3, horizon=30.0).run()
 
 
+@pytest.mark.slow
 def test_the_exact_linearisation_holds_and_the_simplified_one_does_not(marked: xr.Dataset) -> None:
     assert (marked.verdict.sel(prediction="exact") == "agrees").all()
     assert (marked.verdict.sel(prediction="simplified") == "differs").all()

@@ -50,6 +50,7 @@ def test_the_whole_record_is_there_and_nothing_else() -> None:
     assert {len(values) for values in stored(RECORD)["runs"].values()} == {len(QUANTITIES)}
 
 
+@pytest.mark.slow
 def test_every_run_that_was_repeated_gave_the_same_bytes(result: xr.Dataset) -> None:
     assert stored(RECORD)["repeated"] == [len(cases())] * 2
     assert result.attrs["repeated"] == f"{len(cases())} of {len(cases())}"

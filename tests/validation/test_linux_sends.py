@@ -40,6 +40,7 @@ def sends(*rows: tuple[float, int]) -> Sends:
     return Sends(np.array([t for t, _ in rows]), np.array([s for _, s in rows]))
 
 
+@pytest.mark.slow
 def test_the_docs_repeat_what_the_comparison_finds(result: xr.Dataset) -> None:
     found = {
         (ours, sender): int((result.kind.sel(ours=ours, sender=sender) == Kind.NONE.value).sum())

@@ -215,6 +215,7 @@ def test_linux_gives_what_was_recorded() -> None:
         assert values == stored(RECORD)["runs"][name]
 
 
+@pytest.mark.slow
 def test_by_linuxs_rules_most_quantities_are_linuxs() -> None:
     """A sender by the RFCs fails this by far."""
     two = LinuxSubPacket(links=("RTTs 200 to 400 ms, 100 flows",)).run()

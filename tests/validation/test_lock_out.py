@@ -94,8 +94,8 @@ def test_what_cannot_be_compared_is_refused(settings: dict[str, Any], sentence: 
     ("p", "p_r", "idle", "nothing"),
     [
         (0.1679, 0.1679, 0.5349, 0.0584),
-        (0.2103, 0.0, 0.4875, 0.0157),
-        (0.1393, 0.2786, 0.5735, 0.1123),
+        pytest.param(0.2103, 0.0, 0.4875, 0.0157, marks=pytest.mark.slow),
+        pytest.param(0.1393, 0.2786, 0.5735, 0.1123, marks=pytest.mark.slow),
         (0.2939, 0.0, 0.6798, 0.0505),
     ],
 )

@@ -49,7 +49,8 @@ def test_structure_and_totals(result):
     check_totals(result)
 
 
-@pytest.mark.parametrize("scale", [0.5, pytest.param(1.0, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("scale", [0.5, 1.0])
 def test_tied_cases_agree_on_the_clock_of_ns2_alone(scale: float) -> None:
     """On the grid of times the wide case comes to something else: the comparison can tell the two clocks apart."""
     double, grid = (PacketsVsNs2(cases=TIED, exact=exact, scale=scale).run() for exact in (True, False))
@@ -116,6 +117,7 @@ def test_every_case_is_on_record():
         PacketsVsNs2(cases=("wide",), scale=0.5).run(live=False)
 
 
+@pytest.mark.slow
 def test_the_record_is_what_ns2_gives():
     if not installed():
         pytest.skip("ns is not installed")

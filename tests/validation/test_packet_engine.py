@@ -75,7 +75,7 @@ def same(a, b):
 # Repeatable.
 
 
-@pytest.mark.parametrize("scenario", [CROWD, CITY])
+@pytest.mark.parametrize("scenario", [pytest.param(CROWD, marks=pytest.mark.slow), CITY])
 def test_same_bytes_in_another_process(scenario):
     recorded = dataclasses.replace(scenario, record=EVERYTHING)
     here = simulate(recorded)

@@ -236,6 +236,7 @@ def digests(part):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["every fifth", pytest.param("all", marks=pytest.mark.slow)])
 def test_interpreted_runs_equal_compiled_ones(part):
     done = subprocess.run(

@@ -171,11 +171,13 @@ def interpreted():
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 def test_every_packet_is_that_of_a_search_segment_by_segment(interpreted):
     assert interpreted["different"] == []
     assert interpreted["sent"] > 1000 and interpreted["again"] > 100
 
 
+@pytest.mark.slow
 def test_events_at_one_time_do_not_walk_past_each_other(interpreted):
     few, many = interpreted["looks"]
     assert many <= 2.1 * few  # twice the flows; four times where each walks past all before it

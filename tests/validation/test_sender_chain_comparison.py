@@ -24,6 +24,7 @@ def ladder() -> xr.Dataset:
     ).run()
 
 
+@pytest.mark.slow
 def test_no_sender_differs_from_its_chain() -> None:
     result = SenderChainVsPackets(losses=(0.05, 0.3), duration=1000.0, replications=10).run()
     assert result.sizes["sender"] == len(SENDERS) and "differs" not in result.verdict.values

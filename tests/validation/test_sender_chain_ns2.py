@@ -57,7 +57,9 @@ def follow(explored: Explored, run: xr.Dataset, lost: tuple[int, ...]) -> int:
     return deepest
 
 
-@pytest.mark.parametrize("window", [2, pytest.param(3, marks=pytest.mark.slow), 4])
+@pytest.mark.parametrize(
+    "window", [pytest.param(2, marks=pytest.mark.slow), pytest.param(3, marks=pytest.mark.slow), 4]
+)
 @pytest.mark.parametrize("sender", SENDERS)
 @pytest.mark.parametrize("rules", ["ns2", "rfc"])
 def test_ns2_and_the_simulator_by_default_follow_the_graph(rules: str, sender: str, window: int) -> None:
