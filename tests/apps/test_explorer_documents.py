@@ -171,6 +171,19 @@ def test_a_page_is_embedded_or_says_that_it_cannot(tab: Page, server: str, slug:
         tab.wait_for_url("**embed=1")
 
 
+@pytest.mark.parametrize("slug", ["packets", *often(slug for slug in ["", *pages()] if slug != "packets")])
+def test_what_is_refused_leaves_the_address(tab: Page, server: str, slug: str) -> None:
+    """A copied link is a good one: what a page has refused once, it does not refuse again."""
+    bounded = [c.name for c in pages()[slug].controls if isinstance(c, Control)] if slug else ["users"]
+    said = "() => document.querySelector('main .complaint').textContent"
+    tab.goto(f"{server}/{slug}?nothing=1" + "".join(f"&{name}=-9e9" for name in bounded[:1]))
+    tab.wait_for_function(said)
+    tab.wait_for_function("() => !/nothing|9e9/.test(location.href)")
+    tab.reload()
+    tab.wait_for_function("() => document.querySelector('main').children.length > 1")
+    assert tab.evaluate(said) == ""
+
+
 def test_each_verdict_on_stacks_has_its_meaning_and_alike_flows_are_explained(tab: Page, files: Path) -> None:
     tab.goto((files / "stacks.html").as_uri())
     facts, words = pages()["stacks"].spec()["facts"], {}

@@ -1,6 +1,6 @@
 // @ts-check
 // The first page: what this is, three doors, users of one link as lights, cards of the articles, and all pages.
-import { pageAddress, readAddress } from "../core/address.js";
+import { pageAddress, readAddress, rewrite, writtenOf } from "../core/address.js";
 import { embedded, written } from "../core/bench.js";
 import { complaint, drawn, element } from "../core/dom.js";
 import { figureParts, pictureBox } from "../core/figure-box.js";
@@ -464,7 +464,11 @@ page("home", {
       element("h2", {}, "Pages of pictures and sliders"),
       element("dl", { class: "contents all" }, ...others.map(entry)),
     );
-    if (new URLSearchParams(written(spec)).get("embed") === "1") {
+    const framed = new URLSearchParams(written(spec)).get("embed") === "1";
+    // a copied link is a good one
+    if (complaints.length)
+      rewrite(spec.answers, [writtenOf(spec, values), framed && "embed=1"].filter(Boolean).join("&"));
+    if (framed) {
       embedded();
       root.replaceChildren(said, place);
     }
