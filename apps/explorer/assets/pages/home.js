@@ -4,7 +4,7 @@ import { pageAddress, readAddress, rewrite, writtenOf } from "../core/address.js
 import { embedded, written } from "../core/bench.js";
 import { complaint, drawn, element } from "../core/dom.js";
 import { figureParts, pictureBox } from "../core/figure-box.js";
-import { apart } from "../core/numbers.js";
+import { apart, listed } from "../core/numbers.js";
 import { drawingOf, page } from "../core/pages.js";
 import { functionsOf, script } from "../core/server.js";
 import { stage } from "../core/stage.js";
@@ -30,10 +30,6 @@ const interval = ([mean, low, high]) => {
 
 /** What has records, and how they were made. */
 const RECORDED = { packets: "Packets were simulated", Linux: "Linux was measured" };
-const listed = (numbers) =>
-  numbers.length > 6
-    ? `${numbers[0]} to ${numbers.at(-1)}`
-    : `${numbers.slice(0, -1).join(", ")} and ${numbers.at(-1)}`;
 
 /** The recorded number of users, or else its neighbours; at an end there is one. */
 const neighboursOf = (table, n) => {
