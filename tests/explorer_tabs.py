@@ -93,7 +93,8 @@ def move(page: Page, name: str, value: float) -> None:
 
 
 #: What can be pressed, is seen, and is lower than 24 px; a link within a sentence may be as high as its line.
-LOW = """() => [...document.querySelectorAll("a, summary, button, select, input:not([type=checkbox], [type=radio])")]
+LOW = """() => [...document.querySelectorAll(
+    "a, summary, button, [role=button], select, input:not([type=checkbox], [type=radio])")]
   .filter((one) => one.checkVisibility({ visibilityProperty: true }) && one.closest("[inert], .skip") === null)
   .filter((one) => {
     const part = one.matches("summary") ? one.parentElement : one, around = part.parentElement;
