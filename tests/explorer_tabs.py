@@ -103,7 +103,8 @@ LOW = """() => [...document.querySelectorAll(
   })
   .filter((one) => one.getBoundingClientRect().height < 23.5).map((one) => one.outerHTML.slice(0, 150))"""
 
-#: Titles of axes that were longer than their axis when they were drawn, in `long`; to be run before a page's scripts.
+#: Titles of axes that were longer than their axis when they were drawn, and texts beyond their canvas, in `long`; to be
+#: run before a page's scripts.
 TITLES = """(() => {
   const pen = CanvasRenderingContext2D.prototype, { fillText } = pen;
   window.long = [];
@@ -113,9 +114,22 @@ TITLES = """(() => {
     const over = this.canvas.parentElement?.querySelector(".u-over"), wide = this.measureText(text).width;
     const room = this.getTransform().b ? over?.clientHeight : over?.clientWidth;
     if (this.textAlign === "center" && wide > room * devicePixelRatio) window.long.push([text, wide, room]);
+    const begin = place[0] - ({ center: wide / 2, right: wide, end: wide }[this.textAlign] ?? 0);
+    const ends = [begin, begin + Math.min(wide, place[2] ?? wide)], { a, c, e } = this.getTransform();
+    const at = ends.map((x) => a * x + c * place[1] + e);
+    if (Math.min(...at) < -1 || Math.max(...at) > this.canvas.width + 1) window.long.push([text, ...at]);
     fillText.call(this, text, ...place);
   };
 })()"""
+
+
+#: Texts of pictures in lines and words that are cut at an edge of the picture.
+CUT = """() => [...document.querySelectorAll(".picture > svg text")].filter((text) => {
+  const own = text.getBoundingClientRect(), whole = text.closest(".picture > svg").getBoundingClientRect();
+  const inside = own.left >= whole.left - 0.5 && own.right <= whole.right + 0.5 &&
+    own.top >= whole.top - 0.5 && own.bottom <= whole.bottom + 0.5;
+  return own.width && !inside;
+}).map((text) => text.textContent)"""
 
 
 def legible(page: Page, width: int, scheme: Any, fill: Callable[[], None]) -> None:
