@@ -2,7 +2,7 @@
 // The first page: what this is, three doors, users of one link as lights, cards of the articles, and all pages.
 import { pageAddress, readAddress, rewrite, writtenOf } from "../core/address.js";
 import { embedded, written } from "../core/bench.js";
-import { complaint, drawn, element } from "../core/dom.js";
+import { afterPicture, complaint, drawn, element } from "../core/dom.js";
 import { figureParts, pictureBox } from "../core/figure-box.js";
 import { apart, listed } from "../core/numbers.js";
 import { drawingOf, page } from "../core/pages.js";
@@ -329,7 +329,7 @@ const living = (spec, values, chain, signal, say) => {
 };
 
 /** A card of an article, whose picture is drawn when it comes into sight. */
-const card = (spec, one, signal) => {
+const card = (root, spec, one, signal) => {
   const f = one.spec.figures.find((each) => each.name === one.figure),
     box = f ? pictureBox(f) : element("div"); // the words stand without a picture
   const node = element(
@@ -368,7 +368,7 @@ const card = (spec, one, signal) => {
     },
     { rootMargin: "200px" },
   );
-  if (f) watch.observe(node);
+  if (f) afterPicture(root, signal, () => watch.observe(node));
   else node.classList.add("without");
   return node;
 };
@@ -454,7 +454,7 @@ page("home", {
       ...(first
         ? [
             element("h2", { id: "articles" }, "Articles"),
-            element("div", { class: "cards" }, ...facts.cards.map((one) => card(spec, one, signal))),
+            element("div", { class: "cards" }, ...facts.cards.map((one) => card(root, spec, one, signal))),
           ]
         : []),
       element("h2", {}, "Pages of pictures and sliders"),
@@ -477,7 +477,10 @@ page("home", {
     if (missing.length)
       Promise.all(missing).then(
         ([chain]) => signal.aborted || begin(chain),
-        (error) => (said.textContent = error.message),
+        (error) => {
+          said.textContent = error.message;
+          root.dispatchEvent(new CustomEvent("drawn")); // the cards do not wait for it
+        },
       );
     else begin(functions.chain);
   },
