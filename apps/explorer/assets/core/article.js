@@ -381,7 +381,9 @@ export const article = (root, spec) => {
         led = false;
         scrollTo(0, 0);
       }
-      place();
+      if (current < 0)
+        show(0); // nothing has scrolled yet, and the text needs no layout before the picture
+      else place();
       return;
     }
     led = true;
