@@ -40,8 +40,16 @@ _RANK = (FAILS, CONDITIONS, OPEN, HOLDS, "")
 MOST_CONDITIONS = 3
 #: What stands for a verdict where there is none.
 NOT_YET = "not decided yet"
-#: Axes whose names are a paper's letters, in words.
-AXES = {"Upsilon(n-1)": "the total window of the interval before (Upsilon)"}
+#: Axes whose names are short in experiments, in the words of the explorer's pages.
+AXES = {
+    "Upsilon(n-1)": "the total window of the interval before (Upsilon)",
+    "most of Upsilon": "the largest total window (Upsilon)", "Westwood": "the version of Westwood",
+    "beta": "the timeout over the estimated time (beta)", "floor": "the minimum timeout",
+    "lists": "what removes a segment from a route's list", "age of A_i": "the age of the measurement",
+    "others": "what is measured of the others", "measured": "the measured capacity", "packets": "the packet size",
+    "nodes": "the traffic of the nodes", "LEAP on": "the sender with LEAP", "starts": "the time of all starts",
+    "RED": "the setting of RED", "SFQ": "the drop of SFQ",
+}  # fmt: skip
 #: Name of the only reading of what has no other.
 ONLY = "as decided"
 
@@ -183,11 +191,12 @@ def _condition(joint: Sequence[tuple[Labels, str]]) -> str:
 def label_in_words(axis: str, label: str) -> str:
     """What a condition says of one axis.
 
-    >>> label_in_words("one-way times", "alike"), label_in_words("length of Fig. 4", "200 s")
-    ('one-way times are "alike"', 'length of Fig. 4 is "200 s"')
+    >>> label_in_words("one-way times", "alike"), label_in_words("floor", "none")
+    ('one-way times are "alike"', 'the minimum timeout is "none"')
     """
-    several = re.split(" of | and | without ", axis)[0].endswith("s")
-    return f'{AXES.get(axis, axis)} {"are" if several else "is"} "{label}"'
+    words = AXES.get(axis, axis)
+    several = re.split(" of | and | without | removes ", words)[0].endswith("s")
+    return f'{words} {"are" if several else "is"} "{label}"'
 
 
 @dataclass(frozen=True)

@@ -92,7 +92,8 @@ def move(page: Page, name: str, value: float) -> None:
 
 
 #: What can be pressed, is seen, and is lower than 24 px; a link within a sentence may be as high as its line.
-LOW = """() => [...document.querySelectorAll("a, summary, button, select, input:not([type=checkbox], [type=radio])")]
+LOW = """() => [...document.querySelectorAll(
+    "a, summary, button, [role=button], select, input:not([type=checkbox], [type=radio])")]
   .filter((one) => one.checkVisibility({ visibilityProperty: true }) && one.closest("[inert], .skip") === null)
   .filter((one) => {
     const part = one.matches("summary") ? one.parentElement : one, around = part.parentElement;
@@ -101,7 +102,8 @@ LOW = """() => [...document.querySelectorAll("a, summary, button, select, input:
   })
   .filter((one) => one.getBoundingClientRect().height < 23.5).map((one) => one.outerHTML.slice(0, 150))"""
 
-#: Titles of axes that were longer than their axis when they were drawn, in `long`; to be run before a page's scripts.
+#: Titles of axes that were longer than their axis when they were drawn, and texts beyond their canvas, in `long`; to be
+#: run before a page's scripts.
 TITLES = """(() => {
   const pen = CanvasRenderingContext2D.prototype, { fillText } = pen;
   window.long = [];
@@ -111,9 +113,22 @@ TITLES = """(() => {
     const over = this.canvas.parentElement?.querySelector(".u-over"), wide = this.measureText(text).width;
     const room = this.getTransform().b ? over?.clientHeight : over?.clientWidth;
     if (this.textAlign === "center" && wide > room * devicePixelRatio) window.long.push([text, wide, room]);
+    const begin = place[0] - ({ center: wide / 2, right: wide, end: wide }[this.textAlign] ?? 0);
+    const ends = [begin, begin + Math.min(wide, place[2] ?? wide)], { a, c, e } = this.getTransform();
+    const at = ends.map((x) => a * x + c * place[1] + e);
+    if (Math.min(...at) < -1 || Math.max(...at) > this.canvas.width + 1) window.long.push([text, ...at]);
     fillText.call(this, text, ...place);
   };
 })()"""
+
+
+#: Texts of pictures in lines and words that are cut at an edge of the picture.
+CUT = """() => [...document.querySelectorAll(".picture > svg text")].filter((text) => {
+  const own = text.getBoundingClientRect(), whole = text.closest(".picture > svg").getBoundingClientRect();
+  const inside = own.left >= whole.left - 0.5 && own.right <= whole.right + 0.5 &&
+    own.top >= whole.top - 0.5 && own.bottom <= whole.bottom + 0.5;
+  return own.width && !inside;
+}).map((text) => text.textContent)"""
 
 
 def legible(page: Page, width: int, scheme: Any, fill: Callable[[], None]) -> None:

@@ -185,6 +185,7 @@ def _counts(paper: str) -> dict[str, int]:
     return {name: listed.count(verdict) for verdict, name in _COUNTS.items()} | {"statements": len(listed)}
 
 
+@cache
 def _statement(name: str) -> dict[str, Any]:
     """A statement as it stands beside a sentence: what the paper says, what came out, why, how to decide it again."""
     from tcpdynamics.paper_figures import ledger

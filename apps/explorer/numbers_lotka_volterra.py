@@ -79,7 +79,7 @@ def plane(
     settled, solo, lone = points_of_rest(**point)
     places, still_first, still_last = nullclines(top, **point)  # where the right-hand side changes its sign
     lines = {
-        "where they settle": ([settled[0]], [settled[-1]]),
+        "equilibrium of all flows": ([settled[0]], [settled[-1]]),
         f"flow 1 alone; flow {n} alone; no flow": ([solo[0], 0, 0], [0, lone[-1], 0]),
         "start": ([begin[0] * capacities[0]], [begin[1] * capacities[0]]), "motion": (first, last),
         "flow 1 is constant": (still_first, np.where(np.isfinite(still_first), places, np.nan)),

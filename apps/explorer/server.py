@@ -77,6 +77,15 @@ def spec_of(page: Page, search: str = "") -> dict[str, Any]:
     return spec | {"facts": {k: v for k, v in spec["facts"].items() if k != page.later}} if page.later else spec
 
 
+class Compressed(dict[str, bytes]):
+    """What stands below an address that names its content, compressed once."""
+
+    def set(self, key: str, content: bytes) -> None:
+        """Keep it."""
+        if ";/site/" in key:
+            self[key] = content
+
+
 def places() -> Places:
     """Where a served document finds what it loads."""
     folder = f"/site/{version()}"
@@ -92,8 +101,10 @@ def page_of(path: str, search: str, end: str = "") -> str:
         return document(places(), listed.values(), sentence, end=end)
     page = listed[slug] if slug else HOME
     spec = spec_of(page, search)
-    keys = "+".join(printed.key(spec["values"]) for printed in page.printed if not printed.lazy)
-    scripts = [f"/functions/{page.script or page.slug}/{keys}.js"] if keys else []
+    step = spec["facts"]["steps"][0] if page.article else {"page": "", "values": spec["values"]}
+    first = listed[step["page"]] if step["page"] else page  # whose picture comes first
+    keys = "+".join(printed.key(step["values"]) for printed in first.printed if not printed.lazy)
+    scripts = [f"/functions/{first.script or first.slug}/{keys}.js"] if keys else []
     call = mounted(spec) if slug else first_page(listed.values(), places(), spec)
     return document(places(), listed.values(), call, page, scripts, end)
 
@@ -144,7 +155,7 @@ def make_app(local_only: bool = True) -> Any:
         that it makes point here.
     """
     from dash import Dash, Input, Output, dcc, html
-    from flask import request
+    from flask import Flask, request
 
     class Explorer(Dash):  # type: ignore[misc]
         """Its documents are those that open from disk, too; Dash's own scripts come after the first picture."""
@@ -153,11 +164,15 @@ def make_app(local_only: bool = True) -> Any:
             late = f'<template id="dash">{parts["config"]}{parts["scripts"]}{parts["renderer"]}</template>'
             return page_of(request.path, request.query_string.decode("utf-8", "replace"), parts["app_entry"] + late)
 
-    app = Explorer(
-        __name__, assets_folder=str(ASSETS), assets_ignore=".*", title=TITLE, update_title="", serve_locally=True,
-        compress=True,
+    server = Flask(__name__)
+    server.config.update(
+        COMPRESS_ZSTD_LEVEL=9, COMPRESS_BR_LEVEL=5,  # 8 % smaller, in 8 ms
+        COMPRESS_CACHE_BACKEND=Compressed, COMPRESS_CACHE_KEY=lambda request: request.path,
     )  # fmt: skip
-    app.server.config.update(COMPRESS_ZSTD_LEVEL=9, COMPRESS_BR_LEVEL=5)  # 8 % smaller, in 8 ms
+    app = Explorer(
+        __name__, server=server, assets_folder=str(ASSETS), assets_ignore=".*", title=TITLE, update_title="",
+        serve_locally=True, compress=True,
+    )  # fmt: skip
     app.layout = html.Footer([dcc.Interval(id="tick", interval=RUNS_EVERY), html.Span(id="runs", role="status")])
 
     @app.callback(Output("runs", "children"), Input("tick", "n_intervals"))  # type: ignore[untyped-decorator]

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 import numpy as np
 import pytest
-from explorer_tabs import TITLES, get, keep, legible, move, numbers, often, opened
+from explorer_tabs import CUT, TITLES, get, keep, legible, move, numbers, often, opened
 from playwright.sync_api import Page
 
 from tcpdynamics.apps.explorer.fluid_boundary import FIELDS, MODELS
@@ -252,11 +252,13 @@ def test_commands_in_the_page_are_the_librarys(tab: Page, server: str, words: di
 
 @pytest.mark.parametrize("size", [(1280, 720), (390, 844)])
 @pytest.mark.parametrize("slug", PAGES)
-def test_no_title_is_longer_than_its_axis(tab: Page, files: Path, slug: str, size: tuple[int, int]) -> None:
+def test_no_text_of_a_picture_is_cut(tab: Page, files: Path, slug: str, size: tuple[int, int]) -> None:
+    """No title is longer than its axis, and no other text reaches beyond its picture."""
     tab.set_viewport_size({"width": size[0], "height": size[1]})
     tab.add_init_script(TITLES)
     opened(tab, (files / f"{slug}.html").as_uri())
-    assert tab.evaluate("long") == []
+    tab.wait_for_function("() => [...document.querySelectorAll('.picture')].every((box) => box.childElementCount)")
+    assert tab.evaluate("long") == [] == tab.evaluate(CUT)
     for title in tab.locator(".picture svg text[transform*='rotate(-90)']").all():
         whole, own = title.locator("xpath=ancestor::*[local-name()='svg']").bounding_box(), title.bounding_box()
         assert whole and (not own or whole["y"] <= own["y"] <= own["y"] + own["height"] <= whole["y"] + whole["height"])

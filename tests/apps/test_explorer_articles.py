@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from explorer_tabs import LOW, TITLES, keep, often, opened
+from explorer_tabs import CUT, LOW, TITLES, keep, often, opened
 from playwright.sync_api import Page
 
 from tcpdynamics.apps import claim_words
@@ -182,7 +182,7 @@ def test_each_address_opens_its_step_with_picture_and_control_in_sight(
         for left, top, right, bottom in seen["controls"]:
             assert left >= 0 and right <= width and room[1] <= top and bottom <= height, (k, seen)
         assert all(seen["numbers"]) and not {"none", "NaN", "undefined"} & set(seen["numbers"]), (k, seen["numbers"])
-        assert tab.evaluate("long") == [], k
+        assert tab.evaluate("long") == [] == tab.evaluate(CUT), k
         assert tab.evaluate(LOW) == [] == seen["loose"], (k, seen["loose"])  # a mark stays with its verdict
         places = sorted(y for _, y, _ in seen["names"])
         assert all(free > 0 for *_, free in seen["names"]), (k, seen["names"])

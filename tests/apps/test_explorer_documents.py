@@ -6,7 +6,7 @@ import itertools
 import re
 import struct
 from pathlib import Path
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import pytest
 from explorer_tabs import PATIENCE, get, often, opened
@@ -30,6 +30,10 @@ WATCH = f"""new MutationObserver((_, watch) => {{
     watch.disconnect();
     globalThis.pictured = performance.now();
 }}).observe(document, {{childList: true, subtree: true}})"""
+#: Formats of numbers in a reader's language take 20 ms to make, and no picture has one.
+FORMATS = """globalThis.formats = 0;
+for (const name of ["NumberFormat", "DateTimeFormat"])
+    Intl[name] = new Proxy(Intl[name], {construct: (format, given) => (formats++, new format(...given))})"""
 BEFORE = """() => performance.getEntries().filter((one) => /^(navigation|resource)$/.test(one.entryType))
     .filter((one) => one.startTime <= pictured).map((one) => [one.name, 300 + one.encodedBodySize])"""
 
@@ -37,9 +41,14 @@ BEFORE = """() => performance.getEntries().filter((one) => /^(navigation|resourc
 @pytest.mark.parametrize("slug", [*(slug for slug, page in pages().items() if page.controls), "claims", "stacks"])
 def test_a_first_visit_is_light(other: Page, server: str, slug: str) -> None:
     other.add_init_script(WATCH)
+    other.add_init_script(FORMATS)
     other.goto(f"{server}/{slug}", wait_until="commit")
     other.wait_for_function("() => window.dash_component_api")  # Dash's own, later: nothing is on its way any more
+    assert other.evaluate("formats") == 0
     before = other.evaluate(BEFORE)
+    itself, *files = [urlsplit(address).path for address, _ in before]
+    text = get(f"{server}/{slug}")[1].decode()
+    assert itself == f"/{slug}" and all(f'"{file}"' in text for file in files), "the page had to ask for more"
     assert not any("_dash" in address for address, _ in before), "Dash's scripts came before the picture"
     assert 3 <= len(before) <= FEW, before
     assert 10_000 < sum(size for _, size in before) <= LIGHT
@@ -169,6 +178,19 @@ def test_a_page_is_embedded_or_says_that_it_cannot(tab: Page, server: str, slug:
     if slug == "stacks":
         tab.locator(".shares tbody button").nth(3).click()
         tab.wait_for_url("**embed=1")
+
+
+@pytest.mark.parametrize("slug", ["packets", *often(slug for slug in ["", *pages()] if slug != "packets")])
+def test_what_is_refused_leaves_the_address(tab: Page, server: str, slug: str) -> None:
+    """A copied link is a good one: what a page has refused once, it does not refuse again."""
+    bounded = [c.name for c in pages()[slug].controls if isinstance(c, Control)] if slug else ["users"]
+    said = "() => document.querySelector('main .complaint').textContent"
+    tab.goto(f"{server}/{slug}?nothing=1" + "".join(f"&{name}=-9e9" for name in bounded[:1]))
+    tab.wait_for_function(said)
+    tab.wait_for_function("() => !/nothing|9e9/.test(location.href)")
+    tab.reload()
+    tab.wait_for_function("() => document.querySelector('main').children.length > 1")
+    assert tab.evaluate(said) == ""
 
 
 def test_each_verdict_on_stacks_has_its_meaning_and_alike_flows_are_explained(tab: Page, files: Path) -> None:

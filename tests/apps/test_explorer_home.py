@@ -231,3 +231,15 @@ def test_records_of_linux_and_stacks_are_those_of_the_comparisons() -> None:
 @pytest.mark.slow
 def test_recorded_packets_are_those_of_the_simulator() -> None:
     assert link_records.packets(120) == link_records.recorded()["packets"]["120"]
+
+
+def test_cards_begin_after_the_first_picture(tab: Page, server: str) -> None:
+    tab.add_init_script("addEventListener('drawn', ({ detail }) => { window.first ??= detail.at; }, true)")
+    tab.goto(server)
+    tab.locator(".cards").scroll_into_view_if_needed()
+    tab.locator(".card .picture :is(svg, canvas)").first.wait_for(state="attached")
+    begun = tab.evaluate(
+        "() => performance.getEntriesByType('resource').filter(({ name }) => /site.*-\\w+\\.js$/.test(name))"
+        ".map(({ startTime }) => startTime - window.first)"
+    )
+    assert begun and min(begun) >= 100  # [ms] after it was drawn: it has been painted

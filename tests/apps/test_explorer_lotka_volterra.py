@@ -118,7 +118,7 @@ def test_points_of_rest_and_lines_of_no_growth_are_the_models(tab: Page, server:
     opened(tab, f"{server}/lotka-volterra?{urlencode(words)}")
     rows = saved(tab, 1)
     np.testing.assert_allclose([float(x) for x in rows[1][1:]], settled, rtol=1e-4)
-    assert rows[1][0] == "where they settle"
+    assert rows[1][0] == "equilibrium of all flows"
     alone = [model(values, flows=1, capacity=k).equilibrium().N.item() for k in (100.0, 105.0)]
     np.testing.assert_allclose(
         [[float(x) for x in row[1:]] for row in rows[2:5]], [[alone[0], 0], [0, alone[1]], [0, 0]], rtol=1e-4
@@ -228,6 +228,23 @@ def test_the_server_gives_the_boundary_of_unequal_links(tab: Page, server: str, 
     move(tab, "ratio", 1.2)
     tab.get_by_text("old, the new one is being computed").wait_for()
     tab.get_by_text("by exact roots, these access links").wait_for()
+
+
+def test_flows_are_said_to_settle_where_they_are_drawn_so(tab: Page, server: str) -> None:
+    """Within a hundredth of the equilibrium in the last tenth of the time shown."""
+    said = set()
+    for words in (
+        "end=20", "delay=0&end=20", "delay=0&end=400", "delay=0.3&end=120", "delay=0.81&end=200", "delay=0&joins=10",
+    ):  # fmt: skip
+        opened(tab, f"{server}/lotka-volterra?flows=2&{words}")
+        rates = np.array([[float(x) for x in row[1:3]] for row in numbers(tab)[1:]])
+        (still,) = ([float(x) for x in row[1:]] for row in numbers(tab, 1)[1:] if row[0] == "equilibrium of all flows")
+        late = rates[int(0.9 * len(rates)) :]
+        there = bool(np.abs(late - still).max() <= 0.01 * max(still))
+        reading = tab.locator(".reading").inner_text()
+        assert reading.startswith("They settle in the time shown, to within 1 %") == there, (words, reading)
+        said.add(reading.split(",")[0].split(":")[0])
+    assert said == {"They settle in the time shown", "The equilibrium is stable", "They do not settle"}
 
 
 @pytest.mark.parametrize("reading", ["cross-delayed", "map"])

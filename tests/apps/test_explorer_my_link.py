@@ -87,7 +87,7 @@ def test_how_far_the_chain_is_from_linux_stands_where_nothing_else_does(tab: Pag
     assert f"Largest difference from packets: {names[key]}, {abs(off)} points {'more' if off > 0 else 'less'}" in own
     assert "recorded links" not in own
     assert own.endswith("; use the numbers of packets instead.")
-    said = tab.locator(".reading").first.inner_text()
+    said = tab.locator(".seen > .note").first.inner_text()
     assert "1,500 bytes" in said and f"the paper's {pages()['my-link'].start()['packet_size']:g}" in said
     assert "by the chain" in tab.locator("[data-figure=users] h2, [data-figure=users] h3").first.inner_text()
 
@@ -104,6 +104,25 @@ def test_records_are_named_where_they_are_near(tab: Page, server: str) -> None:
     stacks = column(tab, "Stacks, recorded")
     assert stacks["where it holds"].startswith("6 stacks") and " to " in stacks["packets lost"]
     assert stacks["fairness (Jain, 20 s)"] == "not recorded"
+
+
+def test_linux_stands_in_the_chart_where_its_record_covers_the_link(tab: Page, server: str) -> None:
+    start = pages()["my-link"].start() | {"sender": "linux-cubic"}
+    link = {key: start[key] for key in (*FIELDS[1:], "sender", "queue")}
+    points = [p for p in link_records.recorded()["points"] if link.items() <= p.items()]
+    opened(tab, f"{server}/my-link?sender=linux-cubic")
+    head, *rows = numbers(tab, 1)
+    shown = {float(row[0]): row for row in rows}
+    for name, key in {"loss": "loss", "time silent": "silent", "nothing in 20 s": "nothing"}.items():
+        at = head.index(f"Linux: {name}")
+        assert {n for n, row in shown.items() if row[at]} == {p["users"] for p in points}
+        for p in points:
+            assert [float(x) for x in shown[p["users"]][at : at + 3]] == pytest.approx(p[key], rel=1e-4)
+    said = tab.locator(".seen > .note").first
+    *others, last = sorted(p["users"] for p in points)
+    assert f"covers this link at {', '.join(map(str, others))} and {last} users" in said.inner_text()
+    opened(tab, f"{server}/my-link?rate=2")
+    assert "does not cover this link" in said.inner_text() and not any("Linux" in name for name in numbers(tab, 1)[0])
 
 
 def test_the_first_page_and_this_one_give_the_same_run_of_packets(tab: Page, server: str, files: Path) -> None:
@@ -131,7 +150,7 @@ def test_packets_run_and_come_with_intervals(tab: Page, server: str) -> None:
     own = column(tab, "Packets")
     assert " to " in own["link used"]
     assert " to " in own["packets lost"] and own["waiting time, mean"].startswith(tuple("123456789"))
-    assert "by packets" in tab.locator(".reading").first.inner_text()
+    assert tab.locator(".reading").first.inner_text().startswith("By simulated packets")
     legend = tab.locator("[data-figure=users] .legend").text_content() or ""
     assert all(f"packets: {what}" in legend for what in ("loss", "time silent", "nothing in 20 s"))
     tab.reload()  # the tab keeps what was measured
@@ -181,7 +200,8 @@ def test_the_first_screen_of_a_telephone_says_what_happens(tab: Page, server: st
         opened(tab, f"{server}/my-link?{words}")
         reading = tab.locator(".reading").first
         said, box = reading.inner_text(), reading.bounding_box()
-        assert box is not None and box["y"] + box["height"] <= 844
+        row = tab.locator(".methods tbody tr").first.bounding_box()
+        assert box and row and box["y"] + box["height"] <= row["y"] <= row["y"] + row["height"] <= 844
         assert said.startswith(f"By {method}, ") and all(word in said for word in ("dropped", "silent", "Fairness"))
         assert ("A packet waits" in said) == (method != "recorded Linux")  # Linux's record has no mean wait
 
@@ -216,8 +236,8 @@ def test_a_series_keeps_its_colour_and_dash_whatever_the_link_is(tab: Page, serv
         opened(tab, f"{server}/my-link?{words}")
         for name, look in tab.evaluate(SAMPLES):
             seen.setdefault(name, set()).add(look)
-    assert len(seen) == 7 and all(len(looks) == 1 for looks in seen.values())
-    assert len({*itertools.chain(*seen.values())}) == 7
+    assert len(seen) == 9 and all(len(looks) == 1 for looks in seen.values())
+    assert len({*itertools.chain(*seen.values())}) == 9
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (320, "dark"), (1280, "dark")])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -93,10 +94,16 @@ def below(group: str) -> list[str]:
 def test_the_article_counts_points_below_the_curves_and_names_the_sender(tab: Page, files: Path) -> None:
     opened(tab, f"{(files / 'paper-sub-packet.html').as_uri()}#step=5")
     said = tab.locator(".step").nth(4).locator(".number")
-    for group, (first, *_) in sub_packet_points.GROUPS.items():
+    for group, (first, *others) in sub_packet_points.GROUPS.items():
         tab.locator("#step-5-points").select_option(group)
         expect(said.nth(1)).to_have_text(first)
         assert said.all_inner_texts()[-4:-1] == below(group)
+        flows, named = said.first.inner_text(), tab.locator(".article-figure .reading").inner_text()
+        assert named.startswith(f"{first}, {flows} flows: ")
+        for name in others:  # every sender whose points are shown, at as many flows
+            (row,) = (row for row in sub_packet_points.points()[name] if row["flows"] == int(flows))
+            (mean,) = re.findall(rf"{re.escape(name)}: ([\d.]+) % \(.* to .*\) at a loss", named)
+            assert float(mean) == pytest.approx(100 * row["sent"][0][0], abs=0.5)
 
 
 def _law(kind: str, row: dict[str, Any], **more: int) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import Counter
 from pathlib import Path
@@ -125,6 +126,21 @@ def test_conditions_tell_the_readings_that_hold_from_those_that_do_not() -> None
                 assert borne_out == (verdict == HOLDS), (came.statement.id, words)
                 count += 1
     assert count > 20 or not ledger.recorded()["rows"]
+
+
+#: Axes of one word that pages have, too.
+PLAIN = {"RTTs", "senders", "transfers", "equations", "buffer", "handshake", "links"}
+
+
+def test_conditions_name_what_is_open_in_words_of_the_pages() -> None:
+    """No letter of a paper and no name of a setting stands alone; such a letter follows its words, in parentheses."""
+    axes = {axis for row in ledger.recorded()["rows"].values() for one in row.get("labels", ()) for axis in one}
+    assert len(axes) > 40 and statements.AXES.keys() <= axes
+    for axis in sorted(axes):
+        name, verb = re.split('( is| are) "', statements.label_in_words(axis, "x"))[:2]
+        assert verb == " is" or axis not in statements.AXES
+        assert name in PLAIN or " " in name, name
+        assert not re.search(r"_|\b(beta|Upsilon|floor)\b", re.sub(r"\(.*?\)", "", name)), name
 
 
 @pytest.mark.parametrize("paper", ledger.ledger().papers)

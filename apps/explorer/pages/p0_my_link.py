@@ -64,9 +64,9 @@ PAGE = Page(
         ),
         Figure(
             "users",
-            "Loss, silence and users with nothing as users are added: curves by the chain, points by packets; "
-            "by Linux, users with nothing alone",
-            "Curves of the chain: loss, time silent and users with nothing, against users; points: packets, Linux",
+            "Loss, silence and users with nothing as users are added: curves by the chain, points by packets, "
+            "rings by Linux",
+            "Loss, time silent and users with nothing, against users; curves: chain, points: packets, rings: Linux",
             code=shown(numbers.along, *FIELDS, covered=covered),
         ),
     ),

@@ -97,6 +97,10 @@ export const writtenOf = (spec, values) =>
     .map((c) => `${c.name}=${encoded(values[c.name])}`)
     .join("&");
 
+/** Change the words of the page's address: a served page's after ?, a file's after #. */
+export const rewrite = (served, words) =>
+  history.replaceState(null, "", served ? location.pathname + (words ? `?${words}` : "") : `#${words}`);
+
 /** The address of a page of the explorer, from a served page or a file. */
 export const pageAddress = (spec, slug, words = "") => {
   const first = slug === "home";

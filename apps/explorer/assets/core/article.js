@@ -3,7 +3,7 @@
 import { pageAddress, readAddress, wordsOf, writtenOf } from "./address.js";
 import { begin } from "./bench.js";
 import { controlsOf, within } from "./controls.js";
-import { complaint, element, headed, maths } from "./dom.js";
+import { afterPicture, complaint, element, headed, maths } from "./dom.js";
 import { figureParts, headOf, pictureBox, svgOf } from "./figure-box.js";
 import { brief, exactPercent, inEnds, percent, withUnit } from "./numbers.js";
 import { stage } from "./stage.js";
@@ -381,7 +381,9 @@ export const article = (root, spec) => {
         led = false;
         scrollTo(0, 0);
       }
-      place();
+      if (current < 0)
+        show(0); // nothing has scrolled yet, and the text needs no layout before the picture
+      else place();
       return;
     }
     led = true;
@@ -426,10 +428,8 @@ export const article = (root, spec) => {
   const printed = printing(made, sections);
   addEventListener("beforeprint", printed.put, { signal });
   addEventListener("afterprint", printed.take, { signal });
-  // the first picture does not wait for what other steps need: they begin when it has been painted
-  const others = () => signal.aborted || sections.forEach((node) => ahead.observe(node));
-  const painted = () => requestAnimationFrame(() => setTimeout(others, 100));
-  root.addEventListener("drawn", painted, { once: true, signal });
+  const others = () => sections.forEach((node) => ahead.observe(node));
+  afterPicture(root, signal, others);
   jump();
   if (!scene) others();
   return drawnOnce;

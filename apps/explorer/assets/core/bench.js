@@ -1,6 +1,6 @@
 // @ts-check
 // A page with all its sliders and pictures: at most four main sliders, the others under "More".
-import { readAddress, writtenOf } from "./address.js";
+import { readAddress, rewrite, writtenOf } from "./address.js";
 import { controlsOf, counts, within } from "./controls.js";
 import { complaint, element, headed, maths } from "./dom.js";
 import { figureSection, pictureBox } from "./figure-box.js";
@@ -98,7 +98,7 @@ export const bench = (root, spec) => {
     const guesses = root.querySelector("#guess").checked ? "guess=first" : "";
     const kept = [only && `figure=${only.name}`, framed && "embed=1"];
     const words = [writtenOf(spec, values), guesses, ...kept].filter(Boolean).join("&");
-    if (spec.answers) history.replaceState(null, "", location.pathname + (words ? `?${words}` : ""));
+    if (spec.answers) rewrite(true, words);
     else {
       // a file's address keeps its path
       own = words ? `#${words}` : "";

@@ -17,7 +17,9 @@ const LEAST = 220,
 const AXIS = 84;
 /** Characters of a name at a curve's end; a longer name breaks after its comma. */
 const NAME = 22;
-const isBars = ({ kind }) => kind === "bars";
+const isBars = ({ kind }) => kind === "bars",
+  isPoints = ({ kind }) => kind === "points" || kind === "ring",
+  sizeOf = ({ kind, size }) => size || (kind === "ring" ? 10 : 7); // a ring goes around a point
 const linesOf = (name) => (name.length > NAME ? name.split(/(?<=,) /) : [name]);
 
 /** The two halves of a text. @param {string} words */
@@ -167,9 +169,9 @@ export class Curves extends Picture {
         width,
         dash,
         pxAlign: 0,
-        points: { show: s.kind === "points", size: s.size || 7, fill: colour },
+        points: { show: isPoints(s), size: sizeOf(s), fill: s.kind === "ring" ? "transparent" : colour },
       };
-      if (s.kind === "points") return { ...one, paths: () => null };
+      if (isPoints(s)) return { ...one, paths: () => null };
       if (s.kind !== "bars") return one;
       return { ...one, fill: colour, points: { show: false }, paths: uPlot.paths.bars({ size: [0.9, 60] }) };
     });
@@ -301,8 +303,9 @@ export class Curves extends Picture {
       ctx.setLineDash(dash.map((d) => d * ratio * 0.7));
       ctx.beginPath();
       if (series[i].kind) {
-        ctx.arc(left + 7 * ratio, y, ((series[i].size || 7) / 2) * ratio, 0, 2 * Math.PI);
-        ctx.fill();
+        ctx.arc(left + 7 * ratio, y, (sizeOf(series[i]) / 2) * ratio, 0, 2 * Math.PI);
+        if (series[i].kind === "ring") ctx.stroke();
+        else ctx.fill();
       } else {
         ctx.moveTo(left, y);
         ctx.lineTo(left + 14 * ratio, y);
@@ -440,7 +443,7 @@ export class Curves extends Picture {
     };
     const trace = (s, i) => {
       const y = Array.from(s.y),
-        colour = ON_WHITE[i % 7],
+        colour = ON_WHITE[(s.hue ?? i) % 7],
         { dash, width } = strokeOf(data, i);
       return {
         x,
@@ -448,9 +451,12 @@ export class Curves extends Picture {
         name: s.name,
         type: s.kind === "bars" ? "bar" : "scatter",
         ...(s.low ? { error_y: error(s, y) } : {}),
-        mode: s.kind === "points" ? "markers" : "lines",
+        mode: isPoints(s) ? "markers" : "lines",
         line: { color: colour, width, dash: dash.map((d) => `${d}px`).join(",") || "solid" },
-        marker: { color: colour, ...(s.kind === "points" ? { size: s.size || 7 } : {}) },
+        marker: {
+          color: colour,
+          ...(isPoints(s) ? { size: sizeOf(s), symbol: s.kind === "ring" ? "circle-open" : "circle" } : {}),
+        },
       };
     };
     return {

@@ -32,6 +32,13 @@ export const headed = (title, question, ...said) => [
   ...said,
 ];
 
+/** What does not belong to the first picture begins when that has been painted. */
+export const afterPicture = (root, signal, begin) =>
+  root.addEventListener("drawn", () => requestAnimationFrame(() => setTimeout(() => signal.aborted || begin(), 100)), {
+    once: true,
+    signal,
+  });
+
 /** A menu of `details` closes when it is left, and by Escape. @param {HTMLDetailsElement} menu */
 export const closing = (menu) => {
   menu.setAttribute("name", "menu"); // one is open at a time: an open one lies over the next picture's

@@ -204,3 +204,9 @@ export const typedNumber = (text, unit = "1") => {
     why = thousands ? "a comma before three digits separates thousands" : "the comma is a decimal one";
   return [converted(meant + plain.slice(figures.length), unit)[0], `${figures} is read as ${meant}: ${why}.`];
 };
+
+/** Numbers in a sentence: 5; 5, 7 and 10; of many the first and the last. @param {any[]} numbers */
+export const listed = (numbers) =>
+  numbers.length > 6
+    ? `${numbers[0]} to ${numbers.at(-1)}`
+    : [numbers.slice(0, -1).join(", "), numbers.at(-1)].filter((one) => one !== "").join(" and ");

@@ -95,7 +95,7 @@ export class Plane extends Picture {
   draw() {
     const { data } = this;
     // letters keep their size
-    const [W, H, left, bottom, top, right] = [this.width < 480 ? 350 : 520, Math.min(330, this.height), 58, 46, 8, 16];
+    const [W, H, left, bottom, top, right] = [this.width < 480 ? 350 : 520, Math.min(330, this.height), 58, 46, 8, 20];
     const [xl, xh] = data.xRange,
       [yl, yh] = data.yRange;
     const across = shareOf(xl, xh, data.xLog),

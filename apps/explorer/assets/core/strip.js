@@ -13,6 +13,7 @@ const LETTER = 12,
   FOOT = 34,
   GAP = 14,
   REACH = 24, // of the pointer around a packet [px]
+  TARGET = 27, // of what a touch or a reader of the screen finds a packet in [px], also where the picture is smaller
   SIDE_BY_SIDE = 560;
 /** What a reader can do with the picture; `all` says that a drop is in each of several transfers. */
 const keys = (all) =>
@@ -195,6 +196,7 @@ export class Strip extends Picture {
         stroke: "transparent",
         "stroke-width": 9,
       }),
+      ...(press ? [around(x1, y1, x2, y2)] : []),
       ...parts,
     );
     group.append(node);
@@ -295,6 +297,14 @@ export class Strip extends Picture {
     return alone(this.box, this.spec.title);
   }
 }
+
+/** A packet's box, which takes no click: the nearest packet has it, however boxes overlap. */
+const around = (x1, y1, x2, y2) => {
+  const span = (a, b) => [(a + b - Math.max(TARGET, Math.abs(b - a))) / 2, Math.max(TARGET, Math.abs(b - a))],
+    [x, width] = span(x1, x2),
+    [y, height] = span(y1, y2);
+  return drawn("rect", { x, y, width, height, fill: "none", "pointer-events": "none" });
+};
 
 /** How far a point is from a line between two. */
 const distance = ([x, y], [ax, ay], [bx, by]) => {

@@ -1,7 +1,7 @@
 // @ts-check
 // The papers' claims with what was recorded of each, at once; a figure for the row that is opened;
 // a claim decided again, or packets simulated, on request.
-import { readAddress } from "../core/address.js";
+import { readAddress, rewrite } from "../core/address.js";
 import { complaint, element, headed } from "../core/dom.js";
 import { startJob } from "../core/jobs.js";
 import { page } from "../core/pages.js";
@@ -39,9 +39,8 @@ const mount = (root, spec, signal) => {
   const { state, complaints } = read(facts, byName, served ? location.search : location.hash.slice(1));
 
   const address = () => {
-    const words = new URLSearchParams(Object.entries(state).filter(([, word]) => word && word !== ANY)).toString();
-    if (served) history.replaceState(null, "", location.pathname + (words ? `?${words}` : ""));
-    else history.replaceState(null, "", `#${words}`);
+    const words = Object.entries(state).filter(([, word]) => word && word !== ANY);
+    rewrite(served, new URLSearchParams(words).toString());
   };
 
   /** A figure from the server, asked for again while it is busy with others' figures; null from disk. */

@@ -1,10 +1,10 @@
 // @ts-check
 // The first page: what this is, three doors, users of one link as lights, cards of the articles, and all pages.
-import { pageAddress, readAddress } from "../core/address.js";
+import { pageAddress, readAddress, rewrite, writtenOf } from "../core/address.js";
 import { embedded, written } from "../core/bench.js";
-import { complaint, drawn, element } from "../core/dom.js";
+import { afterPicture, complaint, drawn, element } from "../core/dom.js";
 import { figureParts, pictureBox } from "../core/figure-box.js";
-import { apart } from "../core/numbers.js";
+import { apart, listed } from "../core/numbers.js";
 import { drawingOf, page } from "../core/pages.js";
 import { functionsOf, script } from "../core/server.js";
 import { stage } from "../core/stage.js";
@@ -30,10 +30,6 @@ const interval = ([mean, low, high]) => {
 
 /** What has records, and how they were made. */
 const RECORDED = { packets: "Packets were simulated", Linux: "Linux was measured" };
-const listed = (numbers) =>
-  numbers.length > 6
-    ? `${numbers[0]} to ${numbers.at(-1)}`
-    : `${numbers.slice(0, -1).join(", ")} and ${numbers.at(-1)}`;
 
 /** The recorded number of users, or else its neighbours; at an end there is one. */
 const neighboursOf = (table, n) => {
@@ -333,7 +329,7 @@ const living = (spec, values, chain, signal, say) => {
 };
 
 /** A card of an article, whose picture is drawn when it comes into sight. */
-const card = (spec, one, signal) => {
+const card = (root, spec, one, signal) => {
   const f = one.spec.figures.find((each) => each.name === one.figure),
     box = f ? pictureBox(f) : element("div"); // the words stand without a picture
   const node = element(
@@ -372,7 +368,7 @@ const card = (spec, one, signal) => {
     },
     { rootMargin: "200px" },
   );
-  if (f) watch.observe(node);
+  if (f) afterPicture(root, signal, () => watch.observe(node));
   else node.classList.add("without");
   return node;
 };
@@ -458,13 +454,17 @@ page("home", {
       ...(first
         ? [
             element("h2", { id: "articles" }, "Articles"),
-            element("div", { class: "cards" }, ...facts.cards.map((one) => card(spec, one, signal))),
+            element("div", { class: "cards" }, ...facts.cards.map((one) => card(root, spec, one, signal))),
           ]
         : []),
       element("h2", {}, "Pages of pictures and sliders"),
       element("dl", { class: "contents all" }, ...others.map(entry)),
     );
-    if (new URLSearchParams(written(spec)).get("embed") === "1") {
+    const framed = new URLSearchParams(written(spec)).get("embed") === "1";
+    // a copied link is a good one
+    if (complaints.length)
+      rewrite(spec.answers, [writtenOf(spec, values), framed && "embed=1"].filter(Boolean).join("&"));
+    if (framed) {
       embedded();
       root.replaceChildren(said, place);
     }
@@ -477,7 +477,10 @@ page("home", {
     if (missing.length)
       Promise.all(missing).then(
         ([chain]) => signal.aborted || begin(chain),
-        (error) => (said.textContent = error.message),
+        (error) => {
+          said.textContent = error.message;
+          root.dispatchEvent(new CustomEvent("drawn")); // the cards do not wait for it
+        },
       );
     else begin(functions.chain);
   },

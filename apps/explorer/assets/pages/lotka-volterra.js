@@ -359,6 +359,9 @@ const surplus = (values, sum) => {
   );
 };
 
+/** Of the largest rate at equilibrium: so near to it the flows have settled. */
+const CLOSE = 0.01;
+
 /** The least delay at which the flows do not settle, as the margin has it. */
 const criticalDelay = (values, functions) => {
   const out = new Float64Array(1);
@@ -512,7 +515,7 @@ page("lotka-volterra", {
           dash: true,
         },
         { name: `flow ${n} is constant`, x: places, y: stillLast, dash: true },
-        { name: "where they settle", x: [settled[0]], y: [settled[n - 1]], points: true },
+        { name: "equilibrium of all flows", x: [settled[0]], y: [settled[n - 1]], points: true },
         {
           name: `flow 1 alone; flow ${n} alone; no flow`,
           x: [solo[0], 0, 0],
@@ -570,10 +573,19 @@ page("lotka-volterra", {
     const margin = new Float64Array(1);
     functions.margin.run([values.epsilon, values.gamma, values.delay], margin);
     const dead = settled.filter((r) => r <= 0).length,
-      sum = settled.reduce((a, b) => a + b, 0);
+      sum = settled.reduce((a, b) => a + b, 0),
+      close = CLOSE * Math.max(...settled),
+      there = sent
+        .slice(Math.floor(0.9 * sent.length))
+        .every((r) => r.every((v, i) => Math.abs(v - settled[i]) <= close)),
+      alike = values.ratio === 1 ? "" : " (by the closed form for flows alike)";
+    const fate = there
+      ? `They settle in the time shown, to within ${percent(CLOSE)} of the equilibrium`
+      : margin[0] > 0
+        ? `The equilibrium is stable${alike}, but they do not reach it in the time shown`
+        : `They do not settle: they move about the equilibrium${alike}`;
     const says =
-      (margin[0] > 0 ? "They settle" : "They do not settle: they move about the equilibrium") +
-      (values.ratio === 1 ? ". " : " (by the closed form for flows alike). ") +
+      `${fate}. ` +
       `At equilibrium the first flow sends ${brief(settled[0])} packet/s, the last one ${brief(settled[n - 1])}, ` +
       `all together ${brief(sum)}${dead ? `; ${dead} of ${n} die out` : ""}.${surplus(values, sum)}` +
       unfinished(motion, sent, times, far);
@@ -590,7 +602,7 @@ page("lotka-volterra", {
     return {
       says,
       about: {
-        rates: margin[0] > 0 ? brieflySaid : `They do not settle.${swings}`,
+        rates: there || margin[0] > 0 ? brieflySaid : `They do not settle.${swings}`,
         plane: brieflySaid,
         sums:
           `With a weight of ${brief(values.gamma)} twenty flows send ${brief(sums.windows20)} ` +

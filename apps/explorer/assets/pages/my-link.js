@@ -4,7 +4,7 @@ import { DASHES } from "../core/colours.js";
 import { element } from "../core/dom.js";
 import { Facts } from "../core/facts.js";
 import { startJob } from "../core/jobs.js";
-import { apart, brief, readable } from "../core/numbers.js";
+import { apart, brief, listed, readable } from "../core/numbers.js";
 import { KINDS, page } from "../core/pages.js";
 import { ask, get } from "../core/server.js";
 import { percent, usersOf } from "../models/link.js";
@@ -38,7 +38,9 @@ const withInterval = (ends, write) => {
   return `${exact(mean)} (${short(low)} to ${short(high)})`;
 };
 const ends = ([mean, low, high]) => ({ mean, low, high });
-/** The colour and the dash of a series, whatever else the link shows. @param {number} k */
+/** What the second picture shows of each number of users. @type {Record<string, string>} */
+const ALONG = { loss: "loss", silent: "time silent", nothing: "nothing in 20 s" };
+/** A quantity has its colour, and its curve a dash, whatever else the link shows. @param {number} k */
 const looks = (k) => ({ hue: k, dash: DASHES[k], width: 2 });
 
 /** The table: a row for each quantity and a column for each method; on a narrow screen, a list for each quantity. */
@@ -100,7 +102,7 @@ class Methods extends Facts {
 KINDS.methods = Methods;
 
 // ---- the packet simulator at this point --------------------------------------------------------------------
-const ids = { spec: null, redraw: () => {}, simulator: null, price: () => {} };
+const ids = { spec: null, redraw: () => {}, simulator: null, price: () => {}, below: element("div") };
 const measured = { runs: [], job: null };
 const keyOf = (values) => JSON.stringify(values);
 /** What the reader's tab keeps of its runs: a page that is loaded again has them. */
@@ -239,7 +241,7 @@ page("my-link", {
   panels(spec, values) {
     ids.spec = spec;
     ids.simulator = spec.answers ? simulator(values) : null;
-    return [];
+    return [(ids.below = element("p", { class: "note" }))];
   },
 
   draw(values, functions, figures, set, spec, moving, redraw) {
@@ -318,30 +320,25 @@ page("my-link", {
     const points = runsNear(values).filter((one) => !one.recorded || facts.users.includes(one.users));
     const x = [...new Set([...facts.users, ...points.map((one) => one.users)])].sort((a, b) => a - b);
     const along = x.map((n) => (fits ? solved(n) : { covered: false }));
-    const curve = (key) => along.map((at) => (at.covered ? at[key] : NaN));
-    const series = [
-      { name: "chain: loss", y: curve("loss"), ...looks(0) },
-      { name: "chain: time silent", y: curve("silent"), ...looks(1) },
-      { name: "chain: nothing in 20 s", y: curve("nothing"), ...looks(2) },
-    ].filter(({ y }) => y.some(Number.isFinite));
-    const place = (found) => ({
-      kind: "points",
-      y: x.map((n) => (found(n) ? found(n).mean : null)),
-      low: x.map((n) => (found(n) ? found(n).low : null)),
-      high: x.map((n) => (found(n) ? found(n).high : null)),
-    });
-    const onLink = (n) => {
-      const own = { ...values, users: n },
-        p = nearest(facts.points, own, (one) => one.sender === values.sender && one.users === n);
-      return p && p.nothing ? ends(p.nothing) : null;
+    const curve = (key) => ({ y: along.map((at) => (at.covered ? at[key] : NaN)) });
+    const place = (kind, found) => {
+      const there = x.map(found),
+        all = (end) => there.map((one) => one?.[end] ?? null);
+      return { kind, dash: [], y: all("mean"), low: all("low"), high: all("high") };
     };
-    if (x.some(onLink)) series.push({ name: "Linux: nothing in 20 s", ...place(onLink), ...looks(3) });
-    if (points.length) {
-      const found = (key) => (n) => points.findLast((one) => one.users === n)?.data[key] ?? null;
-      series.push({ name: "packets: nothing in 20 s", ...place(found("nothing")), ...looks(4) });
-      series.push({ name: "packets: loss", ...place(found("loss")), ...looks(5) });
-      series.push({ name: "packets: time silent", ...place(found("silent")), ...looks(6) });
-    }
+    const linuxAt = (n) =>
+      nearest(facts.points, { ...values, users: n }, (p) => p.sender === values.sender && p.users === n);
+    const methods = {
+      chain: curve,
+      packets: (key) => place("points", (n) => points.findLast((one) => one.users === n)?.data[key]),
+      Linux: (key) => place("ring", (n) => linuxAt(n)?.[key] && ends(linuxAt(n)[key])),
+    };
+    const series = Object.entries(methods)
+      .flatMap(([method, by]) =>
+        Object.entries(ALONG).map(([key, word], k) => ({ name: `${method}: ${word}`, ...looks(k), ...by(key) })),
+      )
+      .filter(({ y }) => y.some(Number.isFinite));
+    const measuredAt = x.filter(linuxAt);
     figures.users.show({
       x: Float64Array.from(x),
       xTitle: "users",
@@ -353,14 +350,20 @@ page("my-link", {
       marker: values.users,
       series,
     });
-    return {
-      says: sentence(values, rtt, now, chain, run, linux),
-      advice:
-        (covered || run || linux ? "" : "Run its packets. ") +
+    const says = sentence(chain, run, linux);
+    const recordedAt = measuredAt.length
+      ? `The record of Linux covers this link at ${listed(measuredAt)} users.`
+      : "The record of Linux does not cover this link at any number of users.";
+    if (ids.spec === spec)
+      ids.below.textContent =
+        `${recordedAt} ${linkOf(values, rtt, now)}` +
         (values.packet_size < SMALL
-          ? "Most transfers have packets of 1,500 bytes; this page starts with the paper's 500. The packet size " +
-            "stands under More."
-          : ""),
+          ? " Most transfers have packets of 1,500 bytes; this page starts with the paper's 500 (under More)."
+          : "");
+    return {
+      says,
+      advice: covered || run || linux ? "" : "Run its packets.",
+      about: { users: `${says} ${recordedAt}` },
       numbers: { loss: chain.loss, silent: chain.silent, jain: chain.jain, nothing: chain.nothing, wait: chain.wait },
     };
   },
@@ -376,33 +379,34 @@ const runsNear = (values) => {
 const WORDS = {
   loss: (x) => `${percent(x)} of the packets are dropped.`,
   silent: (x) => `Users are silent in ${percent(x)} of the round trips.`,
+  nothing: (x) => `${percent(x)} of the users get nothing in 20 s.`,
   jain: (x) => `Fairness is ${two(x)} by Jain's index, at most 1.`,
   wait: (x) => `A packet waits ${ms(x)} on average.`,
 };
 
-/** What happens on the link, by each method that covers it; then the link itself. */
-const sentence = (values, rtt, now, chain, run, linux) => {
-  const each = brief(Number(now.each.toPrecision(3))),
-    who = values.users === 1 ? "the only user" : `each of ${brief(values.users)} users`;
-  const link =
-    `An equal part of the rate is ${brief((1e3 * values.rate) / values.users)} kbit/s. Pipe and buffer hold ${each} ` +
-    `${each === "1" ? "packet" : "packets"} of ${brief(values.packet_size)} bytes for ` +
-    `${who}; a round trip takes up to ${ms(1e3 * rtt)}.`;
+/** What happens on the link, by the method that is nearest to it. */
+const sentence = (chain, run, linux) => {
   const by = {
     "simulated packets": (key) => run?.data[key].mean,
     "recorded Linux": (key) => linux?.[key]?.[0],
     "the chain": (key) => chain[key],
   };
   const method = Object.keys(by).find((name) => typeof by[name]("loss") === "number");
-  if (!method) return `No result covers this link yet. ${link}`;
-  const words = Object.keys(WORDS)
-    .map((key) => [WORDS[key], by[method](key)])
+  if (!method) return "No result covers this link yet.";
+  const words = Object.entries(WORDS)
+    .map(([key, write]) => [write, by[method](key)])
     .filter(([, x]) => typeof x === "number")
     .map(([write, x]) => write(x));
-  const clauses = [];
-  if (chain.loss) clauses.push(`${percent(now.nothing)} by the chain`);
-  if (run) clauses.push(`${withInterval(run.data.nothing, percent)} by packets`);
-  if (linux && linux.nothing) clauses.push(`${withInterval(ends(linux.nothing), percent)} by Linux`);
-  const last = clauses.length ? ` Users who get nothing in 20 s: ${clauses.join(", ")}.` : "";
-  return `By ${method}, ${words.join(" ")}${last} ${link}`;
+  return `By ${method}, ${words.join(" ")}`;
+};
+
+/** The link itself: what an equal part of it is. */
+const linkOf = (values, rtt, now) => {
+  const each = brief(Number(now.each.toPrecision(3))),
+    who = values.users === 1 ? "the only user" : `each of ${brief(values.users)} users`;
+  return (
+    `An equal part of the rate is ${brief((1e3 * values.rate) / values.users)} kbit/s. Pipe and buffer hold ${each} ` +
+    `${each === "1" ? "packet" : "packets"} of ${brief(values.packet_size)} bytes for ` +
+    `${who}; a round trip takes up to ${ms(1e3 * rtt)}.`
+  );
 };

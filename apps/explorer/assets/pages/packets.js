@@ -1,5 +1,6 @@
 // @ts-check
 // The packet simulator: one scenario or two side by side, each with its form, its run in the background, its pictures.
+import { rewrite } from "../core/address.js";
 import { complaint, element, headed } from "../core/dom.js";
 import { startJob } from "../core/jobs.js";
 import { brief, grouped, shown, typedNumber } from "../core/numbers.js";
@@ -49,8 +50,7 @@ page("packets", {
         for (const [key, text] of Object.entries(side.changes)) words.set(prefix + key, text);
       }
       if (guess.checked) words.set("guess", "first");
-      const text = words.toString();
-      history.replaceState(null, "", location.pathname + (text ? `?${text}` : ""));
+      rewrite(true, words.toString());
     };
 
     // ---- pictures: the library's figures, as titles and lines of numbers --------------------------------------
@@ -570,5 +570,6 @@ page("packets", {
     both.checked = Boolean(spec.values.second);
     row.classList.toggle("two", both.checked);
     for (const [name] of SIDES) if (spec.values[name]) add(name, spec.values[name]);
+    if (said.textContent) address(); // a copied link is a good one
   },
 });

@@ -1,6 +1,6 @@
 // @ts-check
 // Fractions of a link that pairs of stacks get, as recorded: a table for each link, and all numbers of a chosen cell.
-import { readAddress } from "../core/address.js";
+import { readAddress, rewrite } from "../core/address.js";
 import { embedded, written } from "../core/bench.js";
 import { complaint, element, headed } from "../core/dom.js";
 import { page } from "../core/pages.js";
@@ -11,8 +11,7 @@ const tint = (share) =>
   `rgba(${share > 0.5 ? "31, 119, 180" : "255, 127, 14"}, ${(0.58 * Math.abs(share - 0.5) * 2).toFixed(3)})`;
 
 const mount = (root, spec) => {
-  const served = Boolean(spec.values),
-    { facts } = spec;
+  const { facts } = spec;
   const choices = {
       link: ["link and queue", facts.links],
       sender: ["the row's sender", facts.senders],
@@ -30,7 +29,7 @@ const mount = (root, spec) => {
   if (framed) embedded();
   const address = () => {
     const text = new URLSearchParams({ ...state, ...(framed ? { embed: "1" } : {}) }).toString();
-    history.replaceState(null, "", served ? `${location.pathname}?${text}` : `#${text}`);
+    rewrite(spec.answers, text);
   };
 
   if (complaints.length) address();

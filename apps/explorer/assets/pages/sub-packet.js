@@ -339,7 +339,7 @@ const askExact = async (spec, values) => {
 };
 
 // ---- what was measured, on the chains' axes ------------------------------------------------------------------
-/** Draw the recorded points; numbers of the load whose loss is nearest. */
+/** Draw the recorded points; numbers of the load whose loss is nearest, by each sender that was measured. */
 const beside = (figures, chosen, apart, here, { at, valid, W, loss }) => {
   const own = chosen.flatMap(({ rows }) => rows.map((row) => row.loss[0])),
     losses = Float64Array.from(new Set([...SHORT, ...own])).sort();
@@ -385,6 +385,7 @@ const beside = (figures, chosen, apart, here, { at, valid, W, loss }) => {
   });
   const ofFull = law("full"),
     all = chosen.flatMap((one) => one.rows),
+    [second, third] = chosen.slice(1).map((one) => one.rows.find(({ flows }) => flows === row.flows)),
     /** How many points lie below a chain's curve. */
     below = (kind) => all.filter((one) => valid(kind, one.loss[0]) && one.sent[0][0] < at(kind, one.loss[0])[0]).length;
   return {
@@ -395,18 +396,27 @@ const beside = (figures, chosen, apart, here, { at, valid, W, loss }) => {
     measured_flows: row.flows,
     packets_loss: row.loss,
     packets_silent: row.sent[0],
+    packets_second_loss: second?.loss ?? NaN,
+    packets_second_silent: second?.sent[0] ?? NaN,
+    packets_third_loss: third?.loss ?? NaN,
+    packets_third_silent: third?.sent[0] ?? NaN,
     packets_again: nearest(apart).again,
     chain_silent: ofFull[0] ?? NaN,
   };
 };
 
-/** What an article says below the measured points: the load that is nearest. */
-const aboutOf = (name, { measured_flows, packets_loss, packets_silent, chain_silent }) => {
-  const law = Number.isFinite(chain_silent) ? `; the full chain says ${percent(chain_silent)}` : "";
+/** What an article says below the measured points: the load that is nearest, by each sender that was measured. */
+const aboutOf = ([{ name }, ...others], nearest) => {
+  const { measured_flows, packets_loss, packets_silent, chain_silent } = nearest,
+    law = Number.isFinite(chain_silent) ? `; the full chain gives ${percent(chain_silent)}` : "",
+    more = others.map((one, i) => {
+      const [loss, silent] = ["loss", "silent"].map((key) => nearest[`packets_${["second", "third"][i]}_${key}`]);
+      return ` ${one.name}: ${inEnds(silent, " %")} at a loss of ${percent(loss[0])}.`;
+    });
   const words =
     `${name}, ${measured_flows} flows: at a loss of ${percent(packets_loss[0])}, ` +
     `silent in ${inEnds(packets_silent, " %")} of the round trips, 95 % interval${law}.`;
-  return { measured: words, measured_law: words };
+  return { measured: words + more.join(""), measured_law: words };
 };
 
 page("sub-packet", {
@@ -639,7 +649,7 @@ page("sub-packet", {
       limit: functions.lengths.threshold,
       ...nearest,
     };
-    const about = { ...aboutOf(chosen[0].name, nearest), ...(ofDiagram ? { diagram: ofDiagram } : {}) };
+    const about = { ...aboutOf(chosen, nearest), ...(ofDiagram ? { diagram: ofDiagram } : {}) };
     if (ids.spec !== spec) return { says, numbers, about }; // an article has no panels
     ids.current = functions;
     ids.redraw = redraw;

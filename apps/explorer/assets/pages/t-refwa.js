@@ -58,7 +58,7 @@ class Charts extends Plane {
           ),
           drawn(
             "text",
-            { x: 4, y: 23, "font-size": narrow ? 10 : 11, fill: "currentColor", "font-weight": 700 },
+            { x: 4, y: 23, "font-size": narrow ? 9.5 : 11, fill: "currentColor", "font-weight": 700 },
             { settles: "settles", edge: "on the edge", "does not": "does not settle" }[state],
           ),
           drawn("rect", {
