@@ -115,9 +115,9 @@ class LeapTimeout(Model):
 class LeapTransfer(Model):
     """Transmissions and duplicates for each segment of a sender with a window of one.
 
-    A sender that repeats needs 1/S transmissions, S = 1 - u = (1-p)(1-a), and its receiver hears 1/(1-a) of them.
-    With LEAP, a segment that is not acknowledged (u) makes the next one go until it is acknowledged, 1/S transmissions.
-    Then both are done if the first had been received; else the duplicate has it sent again. That duplicate clears the
+    A sender that repeats needs 1/S transmissions, S = 1 - u = (1-p)(1-a), and its receiver gets 1/(1-a) of them. With
+    LEAP, a segment that is not acknowledged (u) is followed by the next one, sent until acknowledged: 1/S times. Then
+    both are done if the first had been received; else the duplicate triggers it once more. That duplicate clears the
     acknowledgements, so a further timeout repeats it, and only the one after that leaps again. In all
 
         (1/S) (1 + p/(1-p^2)) transmissions for 1 + u + p u^2/(1-p^2) segments,

@@ -224,7 +224,7 @@ class LogisticMap(LogisticModel, reading="map"):
         return named(1 - broadcast(self)["epsilon"], "multiplier", "1", "multiplier")
 
     def stability_margin(self) -> Value:
-        """2 - epsilon: stable where > 0 (section 2.1 of the paper, for the map only)."""
+        """2 - epsilon: stable where > 0 (section 2.1 of the paper; the map only)."""
         return named(2 - broadcast(self)["epsilon"], "margin", "1", "stability margin")
 
     def peak(self) -> Value:

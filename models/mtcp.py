@@ -34,7 +34,7 @@ def effective_ack_loss(scheme: str, losses: Sequence[float]) -> float:
     Parameters
     ----------
     scheme : {"immediate", "duplicated", "duplicated_delayed"}
-        Over a route drawn at random, or over each of them.
+        Over a random route, or over each of them.
     losses : sequence of float
         Loss probability of acknowledgements on each route [1].
 
@@ -58,14 +58,14 @@ def effective_ack_loss(scheme: str, losses: Sequence[float]) -> float:
 class MtcpThroughput(Model):
     """Throughput of M/TCP over equal routes, and of Reno over one of them, where acknowledgements are lost too.
 
-    An acknowledgement that covers the lost ones before it stands for 1/(1 - q) segments on average, so a window that
-    grows with each acknowledgement grows by 1/(1 - q) times less: the law of Padhye et al. with b = 1/(1 - q) packets
-    for each acknowledgement, about sqrt(1 - q) of the throughput. With immediate acknowledgements over a random route
-    q is the loss rate of one route; duplicated over n routes it is its n-th power, delayed ones too, each of which
-    answers every segment that it is for. Each route is taken for a TCP of its own: the one advertised window that they
-    share, and segments that wait for those of another route, take something away from that.
+    An acknowledgement that covers the lost ones before it stands for 1/(1 - q) segments on average. So a window that
+    grows with each acknowledgement grows by 1/(1 - q) times less: the formula of Padhye et al. with b = 1/(1 - q)
+    packets for each acknowledgement, about sqrt(1 - q) of the throughput. With immediate acknowledgements over a random
+    route q is the loss rate of one route. Duplicated over n routes it is its n-th power, delayed ones too, each of
+    which answers every segment that it is for. Each route is taken for a separate TCP: the one advertised window that
+    they share, and segments that wait for those of another route, lower the throughput.
 
-    Neither timeouts for want of duplicates nor repeats for want of replies are in it: both grow with q.
+    Timeouts for want of duplicates and repeats for want of replies are left out: both grow with q.
 
     Examples
     --------
@@ -100,11 +100,11 @@ class MtcpThroughput(Model):
         return self._law(self.routes, broadcast(self)["ack_loss"] ** self.routes)
 
     def immediate_factor(self) -> Value:
-        """Share of the throughput that immediate acknowledgements keep [1]; sqrt(1 - q) where the root law holds."""
+        """Fraction of throughput that immediate acknowledgements keep [1]; sqrt(1 - q) by the root formula."""
         return _plain(self.immediate() / self._law(self.routes, 0.0 * broadcast(self)["ack_loss"]))
 
     def duplicated_factor(self) -> Value:
-        """Share of the throughput that duplicated acknowledgements keep [1]; sqrt(1 - q^n) where the root law holds."""
+        """Fraction of throughput that duplicated acknowledgements keep [1]; sqrt(1 - q^n) by the root formula."""
         return _plain(self.duplicated() / self._law(self.routes, 0.0 * broadcast(self)["ack_loss"]))
 
     def closed_forms(self) -> xr.Dataset:
@@ -128,7 +128,7 @@ class MtcpThroughput(Model):
 
 @dataclass(frozen=True, kw_only=True)
 class OneWayTimes(Model):
-    """M/TCP's estimates of one-way times over n routes, on the mean over pairs of routes drawn at random.
+    """M/TCP's estimates of one-way times over n routes, on the mean over random pairs of routes.
 
     Each measured round trip over route x there and route y back moves both estimates by half of (1 - alpha) times the
     error of their sum (eqs. 4-8): a step of the randomised Kaczmarz method on the equations f_x + r_y = M_xy, relaxed

@@ -29,7 +29,7 @@ _TFRC = "RFC 5348, section 3.1"
 
 @dataclass(frozen=True)
 class SquareRoot(Model):
-    """The square-root law: additive increase and halving, no timeouts, one periodic loss.
+    """The square-root formula: additive increase and halving, no timeouts, one periodic loss.
 
     B = sqrt(3 / (2 b p)) / R. Holds for loss below about 1 %; at 20 % it is several times too high.
 
@@ -63,7 +63,7 @@ class PftkFull(Model):
 
     Losses are independent between rounds, and the first loss of a round takes the rest of that round with it.
     The timer is taken to collapse after one successful retransmission, which overestimates throughput above
-    some 10 % loss. Where the mean window meets the limit, the paper's two branches differ by (2 - b)/4 round
+    about 10 % loss. Where the mean window meets the limit, the paper's two branches differ by (2 - b)/4 round
     trips: with b = 1 and a limit, throughput jumps *up* there as loss rises, by a few per cent.
 
     References

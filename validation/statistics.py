@@ -105,15 +105,15 @@ _DRAWS = 4000
 
 
 def law_distance(gap: xr.DataArray, over: str, dim: str = "replication", level: float = 0.95) -> xr.Dataset:
-    """Total-variation distance of a measured law from a predicted one, with an interval.
+    """Total-variation distance of a measured distribution from a predicted one, with an interval.
 
-    The distance is that of the *mean* law, half the sum of abs(mean gap). The mean of the replications' own distances
-    would be another thing: noise alone makes each of them positive. The interval is the distance and a radius to
-    either side, which bounds the error of the distance also where the true one is 0: a category whose gap has a clear
-    sign errs by its noise, any other one by the size of its noise at most. The radius is found from normal laws with
-    the covariance of the replications, and is larger by the ratio of Student's quantile to the normal one. Where all
-    signs are clear the interval is Student's. A sign is clear where Student's intervals, which hold for all categories
-    together (Bonferroni), miss zero.
+    The distance is that of the *mean* distribution, half the sum of abs(mean gap). The mean of the replications' own
+    distances would be another thing: noise alone makes each of them positive. The interval is the distance and a radius
+    to either side, which bounds the error of the distance also where the true one is 0: a category whose gap has a
+    clear sign errs by its noise, any other one by the size of its noise at most. The radius comes from normal
+    distributions with the covariance of the replications, and is larger by the ratio of Student's quantile to the
+    normal one. Where all signs are clear the interval is Student's. A sign is clear where Student's intervals, which
+    hold for all categories together (Bonferroni), miss zero.
 
     Parameters
     ----------
@@ -128,8 +128,8 @@ def law_distance(gap: xr.DataArray, over: str, dim: str = "replication", level: 
     Returns
     -------
     Dataset
-        `distance`, `low`, `high` [1], in [0, 1], and `noise`, the mean distance of a law from the mean of so many of
-        its own replications. Where fewer than two replications are left, all are NaN.
+        `distance`, `low`, `high` [1], in [0, 1], and `noise`, the mean distance of a distribution from the mean of as
+        many of its replications. Where fewer than two replications are left, all are NaN.
 
     Raises
     ------
@@ -159,7 +159,7 @@ def law_distance(gap: xr.DataArray, over: str, dim: str = "replication", level: 
 
 
 def _law_distance(gap: np.ndarray, level: float) -> tuple[float, float, float, float]:
-    """Distance of the mean, both ends of its interval, and the mean distance of noise; of one law."""
+    """Distance of the mean, both ends of its interval, and the mean distance of noise; of one distribution."""
     gap = gap[np.isfinite(gap).all(axis=1)]
     n = len(gap)
     if n < 2:
@@ -183,14 +183,14 @@ def batch_means(
     """Mean of one long stationary run with an interval, from the means of consecutive batches.
 
     The run is cut into `batches` batches of one length; observations that do not fit are left out at the
-    front. If von Neumann's ratio says (one-sided, 5 %) that neighbouring batch means still hang together, the
+    front. If von Neumann's ratio (one-sided, 5 %) shows that neighbouring batch means are still correlated, the
     length is doubled and the number halved, as Fishman proposes, but not below `fewest` batches.
 
     Parameters
     ----------
     x : DataArray
         Observations in order along `dim`, finite, without the warm-up (see `warm_up`); other dimensions are kept
-        and judged one by one.
+        and treated one by one.
     dim : str
     batches : int
         To begin with, >= `fewest`; `x` needs at least as many observations. 10 to 30 are enough for the interval
@@ -207,7 +207,7 @@ def batch_means(
     Dataset
         `mean`, `low`, `high`, `sd` (of one batch) in the unit of `x`; `n` batches of `length` observations;
         `autocorrelation` of neighbouring batch means (NaN without spread); `independent`, whether the test let
-        them pass. Where it did not, the interval is too short and `attrs["reason"]` says so.
+        them pass. Where it did not, the interval is too short; see `attrs["reason"]`.
 
     Raises
     ------
@@ -302,7 +302,7 @@ def warm_up(x: xr.DataArray, dim: str = "time", group: int = 5) -> xr.Dataset:
     Parameters
     ----------
     x : DataArray
-        Observations in order along `dim`, finite, at least 10 groups; other dimensions are kept and judged one by
+        Observations in order along `dim`, finite, at least 10 groups; other dimensions are kept and treated one by
         one. Averages over replications show the transient better than a single run.
     dim : str
     group : int
@@ -460,7 +460,7 @@ def _same_categories(a: xr.DataArray, b: xr.DataArray, dim: Hashable) -> bool:
 
 
 def _distance(shares: np.ndarray, chosen: np.ndarray, n: int) -> np.ndarray:
-    """Total-variation distance between the mean of the chosen rows and the mean of the others, for each choice."""
+    """Total-variation distance between the mean of the chosen rows and the mean of the others, by choice."""
     m = len(shares) - n
     out = np.empty(len(chosen))
     for start in range(0, len(chosen), 1000):  # a bounded piece of memory at a time
@@ -482,8 +482,8 @@ def until(
 ) -> xr.Dataset:
     """Replicate until Student's interval is short enough compared with the mean.
 
-    After `least` replications, the number needed is estimated from their spread and run in batches that at most
-    double the total, until half the interval is at most `precision` * abs(mean) for every value of the measure.
+    After `least` replications, the number needed is estimated from their spread. It runs in batches that at most
+    double the total. The end is where half the interval is at most `precision` * abs(mean) for every value.
 
     Looking at the data to decide when to stop makes intervals a little too short. Coverage reaches `level` as
     `precision` goes to 0 (Nadas 1969); a nominal 95 % covered 93 to 94 % of 600 tries with `least` = 5 and normal

@@ -28,6 +28,15 @@ details.sd-dropdown .pst-scrollable-table-container { overflow-x: auto }
 #: A cell without a number.
 NOTHING = "\N{EN DASH}"
 SENDERS = ("tahoe", "reno", "newreno", "sack")
+#: Run of the lock-out -> what it removes.
+REMOVED = {
+    "as in the paper": "nothing", "spread RTTs": "equal RTTs (5 % to either side)",
+    "very different RTTs": "equal RTTs (100 to 300 ms)",
+    "jitter": "phase: a random delay of up to one transmission time",
+    "more jitter": "phase: of up to ten transmission times", "priority": "drops of retransmissions (priority)",
+    "long timeout": "timeouts below 1 s", "no back-off": "backoff",
+    "independent": "the queue: independent losses at the same rate",
+}  # fmt: skip
 
 
 def _rows(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
@@ -305,6 +314,47 @@ def features() -> Tables:
     }
 
 
+def lock_out() -> Tables:
+    """Flows with nothing in 20 s, with one cause removed at a time, from runs."""
+    from tcpdynamics.validation.comparisons import LockOut
+
+    result = LockOut().run()
+    rows = []
+    for run, words in REMOVED.items():
+        one = result.sel(run=run)
+        parts = ((100 * float(one[f"{kind}{end}"]) for end in ("_low", "", "_high")) for kind in ("locked_out", "ns2"))
+        losses = (f"{float(one[name]):.3f}" for name in ("loss", "loss_timeout"))
+        chains = (f"{100 * x:.1f}" for x in one.predicted.values[:2])
+        ours, theirs = (_range(*three, 1).replace(" ", "\N{NO-BREAK SPACE}") for three in parts)
+        rows.append((words, ours, theirs, *losses, *chains))
+    head = (
+        "removed",
+        "nothing in 20 s [%]",
+        "ns-2 [%]",
+        "drops",
+        "drops after timeouts",
+        "chain [%]",
+        "chain, two [%]",
+    )
+    return {"lock_out": _rows(head, rows)}
+
+
+def windows() -> Tables:
+    """Mean windows of the window rules under random losses, from runs."""
+    from tcpdynamics.validation.comparisons import WindowRulesVsLaws
+
+    result = WindowRulesVsLaws().run()
+    rows = []
+    for rule in map(str, result.rule.values):
+        for loss in result.loss.values:
+            one = result.sel(rule=rule, loss=loss)
+            ends = (float(one[f"measured{end}"].max()) for end in ("_low", "", "_high"))
+            formulas = [NOTHING if np.isnan(x) else f"{x:.1f}" for x in one.predicted.values]
+            rows.append((f"`{rule}`", _number(loss), _range(*ends, 1), *formulas))
+    head = ("control", "loss probability", "mean window, packets", "published formula", "fluid equilibrium")
+    return {"windows": _rows(head, rows)}
+
+
 def _time(seconds: float) -> str:
     """Two digits, with a prefix."""
     unit, scale = next(
@@ -353,7 +403,9 @@ def write(app: Any) -> None:
     (HERE.parent / "static").mkdir(exist_ok=True)
     (HERE.parent / "static" / "measured.css").write_text(STYLE, encoding="utf-8")
     mark, kept = _mark(), HERE / "made_from"
-    makers: list[Callable[[], Tables]] = [features, sub_packet, sends, controls, chains, shares, chosen_losses]
+    makers: list[Callable[[], Tables]] = [
+        features, sub_packet, sends, controls, chains, shares, chosen_losses, windows, lock_out,
+    ]  # fmt: skip
     made = [parameters(), performance()]
     if not kept.exists() or kept.read_text(encoding="utf-8") != mark:
         with ProcessPoolExecutor(2) as pool:

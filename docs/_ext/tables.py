@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from tcpdynamics import models, solvers
+from tcpdynamics.apps import ledger_rows
 from tcpdynamics.paper_figures import ledger, statements
 from tcpdynamics.solvers.results import Status
 from tcpdynamics.validation.comparisons import SubPacketChainVsPackets
@@ -272,6 +273,28 @@ def marks() -> list[str]:
     return [f"Of {verdicts.total()} cells {', '.join(counted)} and {last}.", "", *table(titles, rows)]
 
 
+def claims(summary: statements.Summary) -> list[str]:
+    """Statements of a paper with their verdicts, and its cells with the published number and ours, from the record."""
+    recorded = ledger.recorded()["rows"]
+    stated = [
+        (one.statement.says, f"{one.statement.weight} {statements.KINDS_IN_WORDS[one.statement.kind][:-1]}",
+         f"{one.verdict} {one.condition}".strip()) for one in summary.in_order
+    ]  # fmt: skip
+    rows = []
+    for one in ledger.claims(summary.paper.name).values():
+        cell = ledger_rows.row(one, recorded.get(one.id))
+        ours = cell["model" if one.decided_by == ledger.MODEL else "packets"]
+        ours = cell["finding"] if ours == ledger_rows.NONE else ours
+        rows.append((f"{cell['quantity']} ({cell['place']})", cell["published"], ours, cell["ns2"], cell["verdict"]))
+    return [
+        f"# {summary.paper.title}: verdicts", "", f"{summary.paper.cite}. Marks: {summary.marks_in_words}. "
+        "[How verdicts come about](../../claims.md).", "", *table(("statement", "kind", "verdict"), stated),
+        "## Published and own numbers", "", "With 95 % intervals, ours under one interpretation. "
+        f"`tcpdynamics claims {summary.paper.name}` leads to all.", "",
+        *table(("quantity (place)", "published", "ours", "ns-2", "verdict"), rows),
+    ]  # fmt: skip
+
+
 def outcomes() -> list[str]:
     """Outcomes of queue disciplines on one link, from a sweep."""
     base = Scenario(
@@ -327,7 +350,9 @@ def pages() -> dict[str, list[str]]:
     }  # fmt: skip
     return {
         "scenario_keys.md": scenario_keys(), "results.md": results(), "measures.md": measures(), "status.md": codes(),
-        "ready.md": ready(), "types.md": types(), **{f"parts/{name}.inc": lines for name, lines in parts.items()},
+        "ready.md": ready(), "types.md": types(),
+        **{f"claims_{name}.md": claims(summary) for name, summary in statements.summaries().items()},
+        **{f"parts/{name}.inc": lines for name, lines in parts.items()},
     }  # fmt: skip
 
 

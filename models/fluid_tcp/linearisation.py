@@ -33,7 +33,7 @@ Phase = Callable[[Array, Array, Array], tuple[Array, Array]]
 
 @dataclass(frozen=True, kw_only=True)
 class TcpLinearisation(Model):
-    """N windows and a queue, linearised where they rest with round-trip time R.
+    """N windows and a queue, linearised at their equilibrium with round-trip time R.
 
     s dW = -n (1 + e^-sR) dW - (1 - e^-sR)/(R^2 C) dq - (R C^2/(2 N^2)) e^-sR dp with n = N/(R^2 C),
     s dq = (N/R) dW - dq/R, dp = L/(1 + s/K) dq. The delay stands at R: that it varies with the queue changes nothing

@@ -121,8 +121,8 @@ class FluidTcpLink(Model, family="fluid-tcp"):
 class FluidTcpDropTail(FluidTcpLink, reading="drop-tail"):
     """No marks: packets are lost when the buffer is full, p = max(0, 1 - C/arrivals) there and 0 elsewhere.
 
-    There is no interior equilibrium: below a full buffer p = 0 and every window grows. The model rests on the edge
-    q = B, where arrivals exceed C by just the share that is lost (W_0^2 p_0 = 2). There R is constant, the queue
+    There is no interior equilibrium: below a full buffer p = 0 and every window grows. The model stays at the edge
+    q = B, where arrivals exceed C by just the fraction that is lost (W_0^2 p_0 = 2). There R is constant, the queue
     returns to B in finite time, and what remains is the scalar equation of `FluidTcpFullQueue`; in the full model the
     queue shows as a further root 0.
 
@@ -153,7 +153,7 @@ class FluidTcpDropTail(FluidTcpLink, reading="drop-tail"):
 
         On the edge dW' = -dW/(R W_0) - (W_0/2R) dW_R, with the characteristic equation z + 1/W_0 + (W_0/2) e^-z = 0
         (z = s R). It depends on m alone and is positive for m = (R_0 C)/N below 2.944 packets per flow: with more
-        the windows swing in step. Derived here.
+        the windows swing together. Derived here.
         """
         window = self.equilibrium().window
         margin = np.arccos(-2 / window**2) - np.sqrt(window**2 / 4 - 1 / window**2)

@@ -159,8 +159,8 @@ class FluidTcpRed(FluidTcpLink, reading="red"):
         """W_0 = R_0 C/N, p_0 = 2/W_0^2, q_0 = x_0 = min_threshold + p_0/L; R_0 from the cubic of `operating_rtt`.
 
         Where that needs q_0 > max_threshold: W_0 = sqrt(2), q_0 = sqrt(2) N - C T if that is above max_threshold. If it
-        is not, the average stays at the jump of the profile and p_0 is the share of the time above it: no equilibrium
-        of the equations, which a motion meets ever faster. Where it needs q_0 > B: q_0 = B.
+        is not, the average stays at the jump of the profile and p_0 is the fraction of time above it. The equations
+        have no equilibrium: a trajectory meets the jump ever faster. Where it needs q_0 > B: q_0 = B.
         """
         v = self.values()
         unmarked_rtt = v["base_rtt"] + v["min_threshold"] / v["capacity"]
@@ -185,7 +185,7 @@ class FluidTcpRed(FluidTcpLink, reading="red"):
         return self._margin(self.critical_gain(), self.slope())
 
     def simplified_margin(self) -> Value:
-        """The same with Hollot's simplified plant: too bold for K R above some 1.2, too cautious below."""
+        """The same with Hollot's simplified plant: optimistic for K R above about 1.2, pessimistic below."""
         return self._margin(self.linearisation().critical_gain_simplified(), self.slope())
 
     def hollot_margin(self) -> Value:

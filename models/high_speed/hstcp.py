@@ -44,7 +44,7 @@ class HighSpeedTcp(PerRoundTrip):
 
     S = ln(high_window/low_window)/ln(high_p/low_p); p(w) is the inverse;
     b(w) = 0.5 - (0.5 - high_decrease) ln(w/low_window)/ln(high_window/low_window); a(w) = w^2 p(w) 2 b/(2 - b).
-    Up to and with low_window a(w) = 1 and b(w) = 0.5, as the RFC says. Just above, its formula gives 0.963: the RFC's
+    Up to and with low_window a(w) = 1 and b(w) = 0.5, as in the RFC. Just above, its formula gives 0.963: the RFC's
     point (38, 10^-3) lies below Reno's 38.7. So a(w) falls by that step as the window passes 38 (b(w) does not), and
     response() stays at 38 between p = 0.00100 and 0.00104. The RFC's table leaves it out: its rows are the windows from
     which a(w) exceeds 2, 3, ..., with w = 38 as the row of 1; see `rfc_table`.
@@ -84,7 +84,7 @@ class HighSpeedTcp(PerRoundTrip):
 
     @classmethod
     def rounded(cls, *, loss: Number) -> Self:
-        """The law with the RFC's rounded constants, p(w) = 0.078/w^1.2: just above 38 its a(w) is 0.955.
+        """The formula with the RFC's rounded constants, p(w) = 0.078/w^1.2: just above 38 its a(w) is 0.955.
 
         Examples
         --------
@@ -99,7 +99,7 @@ class HighSpeedTcp(PerRoundTrip):
         return named(self._exponent(self.values()), "exponent", "1", "exponent of the response function")
 
     def response(self) -> Value:
-        """w(p) [packet]: the law up to low_p, min(low_window, sqrt(1.5/p)) beyond."""
+        """w(p) [packet]: the formula up to low_p, min(low_window, sqrt(1.5/p)) beyond."""
         v = self.values()
         f = functions(*v.values())
         law = v["low_window"] * (v["loss"] / v["low_p"]) ** self._exponent(v)
@@ -114,7 +114,7 @@ class HighSpeedTcp(PerRoundTrip):
         return named(law, "loss", "1", "loss probability")
 
     def equilibrium(self) -> Value:
-        """Where the mean window rests [packet], w^2 p = a(w)/b(w).
+        """The mean window in equilibrium [packet], w^2 p = a(w)/b(w).
 
         Above low_window by Lambert's W; sqrt(2/p) below; low_window itself for p between 4/3 low_p and
         2/low_window^2, where the step of a(w) holds it.
@@ -222,7 +222,7 @@ def rfc_table(top: int = 100_000) -> tuple[NDArray[np.int64], NDArray[np.float64
     Parameters
     ----------
     top : int
-        The largest window that is looked at [packet].
+        The largest window of the table [packet].
 
     Returns
     -------

@@ -69,7 +69,7 @@ class PerRoundTrip(Model):
         return named(self._at(window)[0], "increase", "packet/RTT", "growth per round trip")
 
     def decrease(self, window: Number) -> Value:
-        """b(w) [1], the share that a loss takes away."""
+        """b(w) [1], the fraction that a loss takes away."""
         return named(self._at(window)[1], "decrease", "1", "share given up at a loss")
 
     def growth(self) -> ODE:

@@ -43,7 +43,7 @@ class ScalableTcp(PerRoundTrip):
     b: Number = parameter("b", "1", "share given up at a loss", low=0.0, high=1.0, source=_KELLY, default=0.125)
 
     def response(self) -> Value:
-        """w = (a/b)/p [packet]; also where the mean window rests and, between rounds, the sawtooth's peak."""
+        """w = (a/b)/p [packet]; also the mean window in equilibrium and, between rounds, the sawtooth's peak."""
         v = self.values()
         return named(v["a"] / (v["b"] * v["loss"]), "window", "packet", "window")
 
@@ -119,7 +119,7 @@ class AimdTcp(PerRoundTrip):
         return named(p, "loss", "1", "loss probability")
 
     def equilibrium(self) -> Value:
-        """sqrt(a/(b p)) [packet], where the mean window rests: sqrt(2/p) for Reno."""
+        """sqrt(a/(b p)) [packet], the mean window in equilibrium: sqrt(2/p) for Reno."""
         v = self.values()
         return named(sqrt(v["a"] / (v["b"] * v["loss"])), "window", "packet", "window")
 

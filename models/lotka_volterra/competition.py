@@ -31,12 +31,12 @@ def per_flow(values: Sequence[float | xr.DataArray]) -> xr.DataArray:
     Parameters
     ----------
     values : sequence of n numbers, 1-D DataArrays, ...
-        DataArrays make each flow's value a sweep of its own.
+        DataArrays make each flow's value a separate sweep.
 
     Returns
     -------
     xarray.DataArray
-        With the dimension `flow`, counted from 1, beside those of the values.
+        With the dimension `flow`, counted from 1, and those of the values.
 
     Raises
     ------

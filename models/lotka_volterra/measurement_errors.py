@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class LotkaVolterraErrors(LinearReading, reading="errors"):
-    """Reading R1 on one link K, when flow i measures K (1 + kappa_i) for K and A_i + delta_i for A_i (eq. 7).
+    """Interpretation R1 on one link K, when flow i measures K (1 + kappa_i) for K and A_i + delta_i for A_i (eq. 7).
 
     Flow i then grows as if it had R_i = K (1 + (1-gamma) kappa_i) + gamma delta_i in the place of K: A_i is a
-    measurement of its own, so an error of K enters twice, in capacity and in K - A_i, and all but 1 - gamma of it
+    separate measurement, so an error of K enters twice, in capacity and in K - A_i, and all but 1 - gamma of it
     cancels. Where the sum of the others is known rather than A_i (eq. 6), an error of K enters whole: that is
     `LotkaVolterraWindows` with K (1 + kappa_i) for its capacities. `capacity` is the true rate, the same for all.
 

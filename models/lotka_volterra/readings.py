@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class LotkaVolterraWindows(LinearReading, reading="windows"):
-    """Reading R1: A_i = K_i - sum_{j != i} N_j, the others' window rates (eq. 6).
+    """Interpretation R1: A_i = K_i - sum_{j != i} N_j, the others' window rates (eq. 6).
 
     Flows alike settle at K/M each with M = 1 + (n-1) gamma, K/gamma at most together. With unequal capacities the
     largest m flows survive, m the largest number with K_(m) > gamma S_m, S_m = (sum of the top m)/(1 + (m-1) gamma);
@@ -80,7 +80,7 @@ class LotkaVolterraWindows(LinearReading, reading="windows"):
 
 @dataclass(frozen=True, kw_only=True)
 class LotkaVolterraLink(LinkReading, LinearReading, reading="link"):
-    """Reading R2: A_i = min(K_i, BW - sum_{j != i} N_j), the link less the others' window rates.
+    """Interpretation R2: A_i = min(K_i, BW - sum_{j != i} N_j), the link less the others' window rates.
 
     On a full link (sum K > BW) like R1 with R_i = (1-gamma) K_i + gamma BW in the place of K_i: where all survive,
     N_i = K_i - gamma (sum K - BW)/M, so all lose the same rate. With sum K <= BW every flow has its K_i.
@@ -141,7 +141,7 @@ class LotkaVolterraLink(LinkReading, LinearReading, reading="link"):
 
 @dataclass(frozen=True, kw_only=True)
 class LotkaVolterraThroughput(ThroughputReading, reading="throughput"):
-    """Reading R3: A_i = min(K_i, BW - sum_{j != i} t_j), the link less what the others really get through it.
+    """Interpretation R3: A_i = min(K_i, BW - sum_{j != i} t_j), the link less what the others really get through it.
 
     t_j = N_j BW/max(BW, sum N): a first-in-first-out link that is full divides itself in proportion to the windows.
     Where sum K > BW, all flows live, N_i = (1-gamma) K_i + gamma t_i, and the link is shared in proportion to capacity,
@@ -232,7 +232,7 @@ class LotkaVolterraThroughput(ThroughputReading, reading="throughput"):
 
 @dataclass(frozen=True, kw_only=True)
 class LotkaVolterraQueue(ThroughputReading, reading="queue"):
-    """Reading R3 with the queue q [packets] as a state: t_i = w_i/(b_i + q/BW), dq/dt = sum t - BW.
+    """Interpretation R3 with the queue q [packets] as a state: t_i = w_i/(b_i + q/BW), dq/dt = sum t - BW.
 
     At q = 0 it can only grow. The equilibrium is that of `LotkaVolterraThroughput`, for unequal base round-trip times
     too; `equilibrium()` finds its queueing delay as a root. Time is in seconds. Growth counts base round trips, so that
@@ -274,7 +274,7 @@ class LotkaVolterraQueue(ThroughputReading, reading="queue"):
         return self._ode(room, points, outputs, queue={"q": queue})
 
     def equilibrium(self) -> xr.Dataset:
-        """As for the other readings, with the state `q` beside its synonym `queue`."""
+        """As for the other variants, with the state `q` and its synonym `queue`."""
         settled = super().equilibrium()
         return settled.assign(q=settled["queue"])
 

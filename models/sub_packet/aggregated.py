@@ -153,7 +153,7 @@ class SubPacketFull(SubPacketModel, reading="full"):
 class SubPacketFresh(SubPacketFull, reading="fresh"):
     """Interpretation B of Fig. 8: a timeout in S2 or S3 is a simple one (b0), because no backoff is remembered there.
 
-    Section 3.3.3 of the paper says that entering S3 loses the memory, and S2 without a suffix is entered only by fast
+    By section 3.3.3 of the paper, entering S3 loses the memory, and S2 without a suffix is entered only by fast
     retransmission; so b* is never entered and is left out.
 
     Examples

@@ -88,7 +88,7 @@ class SharedLink(Model):
         low_open=False,
         structural=True,
         default=1.0,
-        note="How much likelier the packet that a timeout resends is lost; 0 is a link that gives it priority",
+        note="How much likelier the packet that a timeout retransmits is lost; 0 is a link that gives it priority",
     )
     suffix_losses: bool = setting("a loss takes what follows it in the window of S2 ... SW too", False)
 

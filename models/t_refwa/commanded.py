@@ -66,7 +66,7 @@ class TRefwaWindow(_Commanded, reading="window"):
     """Window without delay: the router sees the queue that its last command made.
 
     e(n+1) = (1 - phi) e(n) + psi (B - Q(n)), Q = clip(e, 0, B). Stable iff phi > 0 and phi + psi < 2, with the
-    multiplier 1 - phi - psi (at phi = 0 the queue rests on the buffer's end, and every e >= B is at rest). The
+    multiplier 1 - phi - psi (at phi = 0 the queue stays at the buffer's end, and every e >= B is fixed). The
     published gains give exactly -1: every start in [0, B/2] is on a cycle of two, e <-> B/2 - e, and every other start
     ends on 0 <-> B/2.
 
@@ -79,7 +79,7 @@ class TRefwaWindow(_Commanded, reading="window"):
     """
 
     def conditions(self) -> tuple[Value, ...]:
-        """Each is > 0 iff the reading is stable: phi, 2 - phi - psi. Takes SymPy expressions too."""
+        """Each is > 0 iff the model is stable: phi, 2 - phi - psi. Takes SymPy expressions too."""
         v = broadcast(self)
         return v["phi"], 2 - v["phi"] - v["psi"]
 
@@ -161,10 +161,10 @@ MAX_DELAY = 10_000
 
 @dataclass(frozen=True)
 class TRefwaMixed(_Commanded, reading="mixed"):
-    """Flows of different round-trip times: a share s_i of the window arrives d_i intervals late.
+    """Flows of different round-trip times: a fraction s_i of the window arrives d_i intervals late.
 
     e(n+1) = (1 - phi) e(n) + psi (B - Q(n)), Q = clip(sum s_i e(n - d_i), 0, B). The characteristic equation is
-    z - (1 - phi) = -psi sum s_i z^(-d_i). One mix is judged by the Schur-Cohn recursion, all mixes at once by
+    z - (1 - phi) = -psi sum s_i z^(-d_i). One mix is tested by the Schur-Cohn recursion, all mixes at once by
     `any_delay_margin`.
 
     Raises
@@ -184,7 +184,7 @@ class TRefwaMixed(_Commanded, reading="mixed"):
         "d_i in whole intervals >= 0; they shape the recursion, so they cannot be swept", (0, 1)
     )
     shares: tuple[float, ...] | None = setting(
-        "s_i > 0, the share of the window with each delay, with the sum one; equal if not given", None
+        "s_i > 0, the fraction of the window with each delay, with the sum one; equal if not given", None
     )
 
     def __post_init__(self) -> None:
@@ -216,7 +216,7 @@ class TRefwaMixed(_Commanded, reading="mixed"):
             )
 
     def mix(self) -> dict[int, float]:
-        """Delay [intervals] -> share of the window [1], with equal delays put together."""
+        """Delay [intervals] -> fraction of the window [1], with equal delays put together."""
         shares = self.shares or (1 / len(self.delays),) * len(self.delays)
         mixed: dict[int, float] = {}
         for d, s in zip(self.delays, shares, strict=True):

@@ -140,7 +140,7 @@ class RttCode(Model):
     @overload
     def decode_minimax(self, code: xr.DataArray) -> xr.DataArray: ...
     def decode_minimax(self, code: Wrapped | Sequence[float]) -> Wrapped:
-        """The value with the least largest relative error in the cell: 2 l h/(l + h), the harmonic mean [s]."""
+        """The value with the smallest maximum relative error in the cell: 2 l h/(l + h), the harmonic mean [s]."""
         low, high = self.cell(code)
         return 2 * low * high / (low + high)
 
@@ -151,11 +151,11 @@ class RttCode(Model):
     # -- accuracy ------------------------------------------------------------------------------------------
 
     def error_bounds(self) -> tuple[float, float]:
-        """Least and largest relative error of `decode` within a cell: -(1 - 1/r)/2 (excluded) and (r - 1)/2."""
+        """Minimum and maximum relative error of `decode` within a cell: -(1 - 1/r)/2 (excluded) and (r - 1)/2."""
         return -(1 - 1 / self.ratio) / 2, (self.ratio - 1) / 2
 
     def minimax_error(self) -> float:
-        """Largest relative error of `decode_minimax`: (r - 1)/(r + 1), the least that any decoder can have."""
+        """Maximum relative error of `decode_minimax`: (r - 1)/(r + 1), the smallest that any decoder can have."""
         return (self.ratio - 1) / (self.ratio + 1)
 
     @overload
@@ -173,7 +173,7 @@ class RttCode(Model):
     # Windows are proportional to decoded round-trip times, so throughputs are to decode(encode(R))/R.
 
     def worst_jain(self, flows: int | None = None) -> float:
-        """Least fairness index of throughputs, over all round-trip times between 1 ms and `longest()`.
+        """Minimum fairness index of throughputs, over all round-trip times between 1 ms and `longest()`.
 
         4r/(1 + r)^2 for any number of flows; for a given number, the least over how many of them sit at the upper
         end of a cell and how many at the lower. An infimum: the upper end itself belongs to the next cell.
@@ -314,7 +314,7 @@ class TRefwaGroups(Model):
         return float(self._n @ self._seen / ((self._n * self._counted(burst)) @ self._seen))
 
     def mix(self) -> tuple[tuple[int, ...], tuple[float, ...]]:
-        """`delays` and `shares` of `TRefwaMixed`: RTT_j/RTT_avg in whole intervals, and shares of the window.
+        """`delays` and `shares` of `TRefwaMixed`: RTT_j/RTT_avg in whole intervals, and fractions of the window.
 
         Examples
         --------

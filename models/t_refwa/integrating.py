@@ -124,7 +124,7 @@ class TRefwaIntegratingDelayed(_Integrating, reading="integrating-delayed"):
 
     The characteristic polynomial is z^(d+2) - (2 - phi) z^(d+1) + (1 - phi) z^d + psi. One interval: stable iff
     0 < psi < min(1, 4 - 2 phi) and 1 - psi^2 > |psi (2 - phi) + 1 - phi|; the published gains have the radius 0.83.
-    Other delays are judged by the Schur-Cohn recursion.
+    Other delays are tested by the Schur-Cohn recursion.
 
     Examples
     --------
@@ -137,7 +137,7 @@ class TRefwaIntegratingDelayed(_Integrating, reading="integrating-delayed"):
     delay: Number = parameter("d", "interval", "delay of the windows", low=0, low_open=False, integer=True, default=1)
 
     def conditions(self) -> tuple[Value, ...]:
-        """Each is > 0 iff the reading is stable, for a delay of one (Jury). Takes SymPy expressions too."""
+        """Each is > 0 iff the model is stable, for a delay of one (Jury). Takes SymPy expressions too."""
         v = broadcast(self)
         if np.any(v["delay"] != 1):
             raise DomainError(f"delay must be 1 for conditions in closed form, got {self.delay}; use stability_margin")

@@ -93,7 +93,7 @@ class TRefwaMeasuredRtt(TRefwaModel, reading="measured-rtt"):
     """
 
     def conditions(self) -> tuple[Value, ...]:
-        """Each is > 0 iff the reading is stable: psi, 2 - psi. Takes SymPy expressions too."""
+        """Each is > 0 iff the model is stable: psi, 2 - psi. Takes SymPy expressions too."""
         psi = broadcast(self)["psi"]
         return psi, 2 - psi
 

@@ -93,7 +93,7 @@ class TRefwaLimitedClamped(_Limited):
     limit: Number = parameter("L", "packet", "largest command; BDP + B if not given", low=0.0, default=None)
 
     def command(self) -> float | xr.DataArray:
-        """Upsilon at rest [packets]: the limit if the flows cannot use the fixed point of the law, else that."""
+        """Upsilon in equilibrium [packets]: the limit if the flows cannot use the fixed point, else that point."""
 
         def rest(v: Mapping[str, Array]) -> Array:
             free = v["bdp"] + v["psi"] * v["buffer"] / (v["phi"] + v["psi"])

@@ -314,7 +314,7 @@ def _onward(chain: MarkovChain, state: str, array: xr.DataArray) -> Any:
 
 
 def sojourn(problem: MarkovChain | ChainModel, states: Collection[str], *, longest: int) -> xr.Dataset:
-    """How long a stationary chain stays in a set of states, visit by visit: the law of silences, for silent states.
+    """The distribution of the stays of a stationary chain in a set of states, such as silences in silent states.
 
     Parameters
     ----------

@@ -55,10 +55,10 @@ def self_consistent(
     Returns
     -------
     xarray.Dataset over the target's dimensions
-        `root` [1] (0 where the chain earns less than the target even at the low bound); `reward` reached there;
-        `idle` [1], time in the idle states; with `window`, `jain` and `nothing`; `roots`, how many values meet the
-        target, that of 0 among them, and `highest_root`; `status`. Where several do, the status says so, and `root` is
-        the lowest.
+        `root` [1] (0 where the chain earns less than the target even at the low bound); `reward` reached there; `idle`
+        [1], time in the idle states; with `window`, `jain` and `nothing`; `roots`, how many values meet the target,
+        that of 0 among them, and `highest_root`; `status`. Where several do, the status reports it, and `root` is the
+        lowest.
 
     Raises
     ------

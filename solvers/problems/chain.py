@@ -32,7 +32,7 @@ MOST_REWARD = 10**9
 
 @dataclass(frozen=True)
 class Reward:
-    """What a chain earns at each step: the joint law of the next transition and an integer reward.
+    """What a chain earns at each step: the joint distribution of the next transition and an integer reward.
 
     Attributes
     ----------

@@ -48,7 +48,7 @@ def basin(
     atol: float = 1e-10,
     throw: bool = False,
 ) -> xr.Dataset:
-    """Follow the motion from every start, at every point of the parameters' grid, and say where it ends.
+    """Follow the trajectory from every start, at every point of the parameters' grid, and report where it ends.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def basin(
         A state is dead if it ends below this fraction of the largest of its kind (N[1], N[2], ...; of all states,
         where no quantity has several entries).
     of : str, optional
-        State (of a flow, also an output) by whose extrema cycles are found and told apart; default the first state.
+        State (of a flow, also an output) by whose extrema cycles are found and distinguished; default the first state.
     samples, rtol, atol
         See `bifurcation`; for flows only.
     throw : bool
@@ -73,16 +73,15 @@ def basin(
     -------
     xarray.Dataset over the parameters and the starts
         `outcome`: undecided, equilibrium, cycle or escape (beyond floating-point numbers). `equilibrium_index` and
-        `cycle_index` (-1: none) count along the dimensions `equilibrium` and `cycle`: there stand the states
+        `cycle_index` (-1: none) count along the dimensions `equilibrium` and `cycle`, with the states
         (closed forms first, in the problem's order; then what was found) and `cycle_length`, `cycle_low`,
         `cycle_high`. `dead` (state, ...): which states died out. `status`.
 
     Notes
     -----
-    An equilibrium is a state at which the equations are at rest (`at_rest.rests`; closed forms must be too), found by
-    Newton's method from the motion's end, to which the motion has come within 1e-6, or within 10 % and closer by a
-    factor that even algebraic decay as t^(-1/2) passes, if it does not repel. The past of a delay equation is held at
-    the start.
+    An equilibrium is a state that stays as it is (`rest.rests`; closed forms must too). Newton's method finds it from
+    the trajectory's end. The trajectory has come within 1e-6 of it, or, if it does not repel, within 10 % (1 % with
+    delays) and closer by a factor that even decay as t^(-1/2) passes. A delay equation's past is held at the start.
 
     Raises
     ------

@@ -38,7 +38,7 @@ def bifurcation(
     """Points of the attractor, and its period, at every point of the parameters' grid.
 
     Of a map, the states at the steps after a transient; of a flow, the maxima and minima of one quantity over a
-    window of time. Every point begins at the problem's start, so that coexisting attractors are told apart by
+    window of time. Every point begins at the problem's start, so that coexisting attractors are distinguished by
     their starts only.
 
     Parameters
@@ -47,7 +47,7 @@ def bifurcation(
     parameter : str, optional
         The dimension along which the diagram is drawn, default the first; stored in `attrs["parameter"]`.
     transient, keep : float, optional
-        How long the motion runs before, and how long it is looked at, in the problem's unit of time. Default for a
+        How long the trajectory runs before, and how long it is recorded, in the problem's unit of time. Default for a
         flow: 500 and 200 times its own unit at each point, the longest delay or the time of the slowest mode at the
         operating point (see `own_times.own_unit`). Default for a map: 1000 steps, times its longest delay, and 256.
     start : mapping state -> number or array, optional
@@ -57,10 +57,10 @@ def bifurcation(
     of : str, optional
         For a flow, the state or output whose extrema are taken; default the first state.
     samples : int
-        For a flow, times within the window. Extrema lie between them, at an error that falls as the fifth power of
-        their distance d, also at a corner of `of` (Max, Min, Abs) that is the only one in 11 samples (as d^3 beside the
-        window's ends). Where corners follow in closer sequence, up to 64 times as many samples are taken (at some ten
-        thousand points); beyond, they leave about d^2/8 times the curvature, a jump the sample beside it.
+        For a flow, times within the window. Extrema lie between them. Their error falls as the fifth power of the
+        distance d (d^3 at the window's ends), also at a corner of `of` (Max, Min, Abs) that is the only one in 11
+        samples. Where corners follow in closer sequence, up to 64 times as many samples are taken (at about ten
+        thousand points); beyond, they leave about d^2/8 times the curvature, a jump the sample next to it.
     rtol, atol : float
         See `trajectory`.
     throw : bool
@@ -73,17 +73,16 @@ def bifurcation(
         chaotic or not yet settled); `status`. For a map, every state with the further dimension `iterate`, and
         `multiplier`, the largest modulus of the cycle's multipliers. For a flow, `maxima` and `minima`
         with the further dimension `extremum` (latest last, NaN before the first), `level`, the
-        quantity at the end, `rest`, that at the equilibrium which the motion approaches (solved for: the motion may
+        quantity at the end, `rest`, that at the equilibrium which the trajectory approaches (solved for: it may
         still be on its way), and `duration` of a cycle; `cycle_length` counts its maxima.
 
     Notes
     -----
     A map's period is that of a cycle found by Newton's method from the orbit's end, which does not repel and which the
-    orbit approaches: it is right also where the approach is slow. A flow is taken for resting where the range of
-    the quantity is below 100 times the integration's error or shrinks towards zero, and a state at which all equations
-    are at rest (`at_rest.rests`) lies within 10 % of its end; otherwise its maxima must
-    repeat to that error, or to 1 % of their range and twice as well in the second half of the window as in
-    the first.
+    orbit approaches: it is right also where the approach is slow. A flow has settled where the range of the quantity is
+    below 100 times the integration's error or shrinks towards zero, and an equilibrium (`rest.rests`) lies within 10 %
+    of its end. Otherwise its maxima must repeat to that error, or to 1 % of their range and twice as well in the second
+    half of the window as in the first.
 
     Raises
     ------

@@ -18,10 +18,10 @@ def characteristic_roots(
     """The rightmost roots of det(z - A_0 - sum_k A_k e^(-z tau_k)) = 0, proved to be the rightmost.
 
     Equations that fall apart into scalar ones with one delay (all of one state; systems whose matrices commute, such
-    as n equal flows) are solved by Lambert's W. Others: eigenvalues of the infinitesimal generator on Chebyshev nodes
-    [1]_, or the roots of the neighbouring point, start Newton's method on the determinant (by its logarithmic
-    derivative, trace(Delta^-1 Delta')), and the argument principle counts the roots right of a line behind those that
-    were found. Where the count differs the discretisation is refined.
+    as n equal flows) are solved by Lambert's W. For others, eigenvalues of the infinitesimal generator on Chebyshev
+    nodes [1]_, or the roots of the neighbouring point, start Newton's method on the determinant (by its logarithmic
+    derivative, trace(Delta^-1 Delta')). The argument principle then counts the roots right of a line behind those
+    found. Where the count differs the discretisation is refined.
 
     Parameters
     ----------

@@ -56,7 +56,7 @@ def continuation(
     parameter : str
         Which one moves.
     bounds : (from, to)
-        Its range; the branch begins at the first value unless `start` says otherwise.
+        Its range; the branch begins at the first value unless `start` gives another.
     start : mapping state -> number, optional
         Where to begin, roughly. It may give the parameter's value too, from which both directions are then followed.
         Default: as for `eigenvalues`.
@@ -73,7 +73,7 @@ def continuation(
         Along `step`: the parameter, the states, `abscissa` [1/time] or `radius` [1], `unstable` (number of
         unstable roots, those among the leading ones of a DDE), `stable`. Along `crossing`: `special_kind`, the
         parameter and the states there (named `special_` and the name), `special_frequency` [1/time, angular] of the
-        roots that cross. The attribute `ended` says why each end is one.
+        roots that cross. The attribute `ended` gives the reason for each end.
 
     Raises
     ------

@@ -30,11 +30,11 @@ def equilibria(
     seed: int = 0,
     throw: bool = False,
 ) -> xr.Dataset:
-    """All points of rest at every point of the grid, with their residuals and stability.
+    """All equilibria at every point of the grid, with their residuals and stability.
 
     Closed forms where the problem has them and no box is given; else damped Newton from quasi-random (Sobol) starts. A
     search may miss equilibria with small basins: more `starts` find more. For a map, fixed points of one step. Closed
-    forms are not searched beside: where none holds, `status` says so, and a box makes it a search.
+    forms are used alone: where none holds, `status` reports it, and a box makes it a search.
 
     Parameters
     ----------
@@ -56,13 +56,13 @@ def equilibria(
         [1/time], or for a map `radius` [1], of the linearisation; `stable`; `undecided`, true where it is not known
         whether perturbations die out (NaN in `abscissa`; `stable` is false there too); `count`; `status`. Slots
         without an equilibrium are NaN. Closed forms keep the model's order, others are sorted by the first state.
-        The attribute `method` says which they are.
+        The attribute `method` names which they are.
 
     Notes
     -----
     An equilibrium on a switch (see `eigenvalues`) has a stability where `stability_chart` has one; else it is
-    undecided, and `status` says that it lies on a switch. A search looks on the surfaces of all switches too, so that a
-    queue that rests at the buffer's end is found.
+    undecided, and `status` reports the switch. A search covers the surfaces of all switches too, so that a
+    queue that stays at the buffer's end is found.
 
     Raises
     ------

@@ -39,7 +39,7 @@ def newton(
 
     The step is halved until the next simplified correction is smaller than the last, a test that does not depend on how
     the equations are scaled. Where the linearisation is singular the step is the shortest that solves what can be
-    solved. An iteration has arrived where its correction is small and the equations are at rest (`at_rest.rests`). No
+    solved. An iteration has arrived where its correction is small and the equations are at rest (`rest.rests`). No
     start has any influence on another.
 
     Parameters
@@ -48,7 +48,7 @@ def newton(
     points : (lanes,) index into the grid
     width : (n, lanes) array
         Size of the region in each state: the unit of corrections, and the longest step.
-    times : see `at_rest.rests`
+    times : see `rest.rests`
     true : System, optional
         Which equations must be at rest in the end, if `system` is a piece of them.
 

@@ -82,8 +82,8 @@ def lyapunov(
     Notes
     -----
     Where the orbit of a flow meets a jump of its equations (Piecewise, Heaviside) its deviations jump too, which the
-    linearised equations do not show: such a point fails with a status that says so. Max, Min and Abs only bend and
-    are fine, and so are jumps in a map. An orbit that begins at rest on a corner stays there, where deviations to each
+    linearised equations do not show: such a point fails with its own status. Max, Min and Abs only bend and are
+    fine, and so are jumps in a map. An orbit that begins at an equilibrium on a corner stays, where deviations to each
     side go their own way: it fails with a status too.
 
     References

@@ -98,7 +98,7 @@ def _newton(at: Linearised, start: Array, p: int, size: Array) -> tuple[Array, A
             step = np.einsum("mij,jm->im", inverse, end - x)
             step[:, lost] = 0.0
             small = (np.abs(step) <= EXACT * size).all(axis=0)
-            # as in at_rest.rests, for p steps: where one - jacobian has no inverse, a small step says nothing
+            # as in rest.rests, for p steps: where one - jacobian has no inverse, a small step says nothing
             terms = size + np.einsum("mij,jm->im", np.abs(jacobian), size)
             remainder = np.abs(end - x - _times(one - jacobian, step))
             closes = small & ~lost & (remainder <= p * ROUNDING * terms).all(axis=0)

@@ -36,7 +36,7 @@ def eigenvalues(problem: ODE | Map | OdeModel | MapModel, at: At | None = None, 
     -------
     xarray.Dataset
         `eigenvalue` (*grid dimensions, root), complex: an ODE's [1/time] rightmost first, a map's [1] largest modulus
-        first; `status`. At a point on a switch (see Notes) they are NaN, with a status of its own. Equations with
+        first; `status`. At a point on a switch (see Notes) they are NaN, with a separate status. Equations with
         switches have `eigenvalue_side` (*grid dimensions, side, root) too: those below and above the switch on which a
         point lies, else NaN.
 
@@ -120,7 +120,7 @@ def spectral_radius(problem: Map | MapModel, at: At | None = None, *, throw: boo
 
 
 def convergence(problem: ODE | DDE | Map | MotionModel, at: At | None = None, *, throw: bool = False) -> xr.Dataset:
-    """How a point of rest is approached in the end, from the root that decides over stability.
+    """How an equilibrium is approached in the end, from the root that decides over stability.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def convergence(problem: ODE | DDE | Map | MotionModel, at: At | None = None, *,
         `root`, the dominant exponent z (for a map the logarithm of the multiplier) [1/time]; `damping_ratio` -Re z/|z|
         [1], 1 without oscillation, negative where it grows; `angular_frequency` |Im z| [1/time] and `frequency`
         |Im z|/(2 pi) [cycles/time]; `time_constant` -1/Re z and `settling_time` to 1 %, ln(100) time constants [time],
-        infinite where nothing dies out, for the envelope of small perturbations; `status`. NaN at a point on a switch,
+        both of the envelope of small perturbations, infinite where none dies out; `status`. NaN at a point on a switch,
         where `root_side` (side, *grid dimensions) holds the dominant exponents below and above it (see `eigenvalues`).
 
     Examples

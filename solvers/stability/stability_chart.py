@@ -71,11 +71,11 @@ def stability_chart(
     xarray.Dataset over the parameters
         `abscissa`, the largest real part of the characteristic roots [1/time], or `radius`, the largest modulus of a
         map's multipliers [1]; `verdict`: stable, marginal (zero or one within the error of the root), unstable, or
-        unknown where `status` says why. A point on a switch has a status of its own and one such number a side,
+        unknown where `status` gives the reason. A point on a switch has a separate status and one such number a side,
         `abscissa_side` or `radius_side` (side, *parameters); there `abscissa` or `radius` is the growth of small
         deviations in the long run (-inf or inf where the equations jump) if that is known (one state; a flow of two
         states), and `verdict` is unknown where neither that nor another argument decides. Where the model has a
-        `stability_margin()`: `margin` (> 0 where its closed form says stable) and `disagreements`, the number of
+        `stability_margin()`: `margin` (> 0 where its closed form is stable) and `disagreements`, the number of
         points that it puts on the other side.
 
         Along the dimension `crossing`, one an edge of the grid whose one end is stable: `boundary_NAME` for each swept

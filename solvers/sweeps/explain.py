@@ -62,7 +62,7 @@ class Explanation:
         Finished blocks that are not whole, by the first trouble of each; a sweep computes them again. They count as
         missing.
     verified : bool
-        Whether every byte of the results was held against its hash.
+        Whether every byte of the results was checked against its hash.
     kind : str
         What `model` names: a "model", of `simulate` a "scenario", whose points are runs, of `validate` a "comparison".
     """
@@ -127,15 +127,15 @@ class Explanation:
 def explain(store: str | Path, *, verify: bool = False) -> Explanation:
     """What a store of `sweep`, or a NetCDF file of any result, holds. Works while it is being written.
 
-    Headers, coordinates and records are read and checked; of the blocks' chunks it looks whether they are there in full
-    length. No more than a few megabytes are in memory at a time. A NetCDF file's bytes are held against their hash.
+    Headers, coordinates and records are read and checked; of the blocks' chunks only their presence in full
+    length. No more than a few megabytes are in memory at a time. A NetCDF file's bytes are checked against their hash.
 
     Parameters
     ----------
     store : path
         `x.zarr`, or `x.nc`; for `x.nc` that is not there yet, its parts.
     verify : bool
-        Read every chunk and hold it against its hash.
+        Read every chunk and check it against its hash.
 
     Returns
     -------
@@ -145,8 +145,8 @@ def explain(store: str | Path, *, verify: bool = False) -> Explanation:
     Raises
     ------
     StoreError
-        A file that is not there, is damaged, or is not a result of this package; one that asks for more memory than
-        one request may have, or that holds what no sweep writes (links, other formats, other codecs).
+        A file that is not there, is damaged, or is not a result of this package; one that needs more memory than
+        one request may have, or that contains what no sweep writes (links, other formats, other codecs).
 
     Examples
     --------

@@ -84,7 +84,7 @@ def sweep(
     about : mapping, optional
         Attributes of the result: "model" and what else is to be known.
     version : str
-        Of `work`, for the store. By default the text of `work` and all that it reaches tell whether it changed:
+        Of `work`, kept in the store. By default the text of `work` and all that it reaches show whether it changed:
         globals, captured values, helpers and what these use, as far as they are Python and not of an installed package.
         What C extensions, files, environment variables and other processes hold, and names that are looked up as text
         (`globals()["K"]`) cannot be seen: where these change, change `version`.
@@ -94,7 +94,7 @@ def sweep(
     xarray.Dataset over the grid's dimensions
         The variables, NaN where a point failed (0 for whole numbers), and `status`: 0, a code of the work's own, or
         why the point has no result. With failed points also `failure_point` and `failure_reason`, the first
-        100 000. From a Zarr store the values are read when they are asked for. A stability chart (`sweep_of(model,
+        100 000. From a Zarr store the values are read when they are needed. A stability chart (`sweep_of(model,
         stability_chart)`) has its boundary, too; the store keeps it.
 
     Raises

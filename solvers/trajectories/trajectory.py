@@ -82,7 +82,7 @@ def trajectory(
     ----------
     problem : ODE, DDE or Map, or a model with such a view
     times : 1-D array
-        Times of the result, increasing, >= 0, in the problem's unit of time (whole numbers for a map). The motion
+        Times of the result, increasing, >= 0, in the problem's unit of time (whole numbers for a map). The trajectory
         begins at 0 whatever the first of them.
     start : mapping state -> number or array, optional
         Initial values instead of the problem's own; a 1-D array spans the dimension "start_STATE".
@@ -126,13 +126,13 @@ def trajectory(
     Taylor polynomials of earlier steps, and discontinuities of the past, those of a history too, are carried forward,
     so that the error control holds across both. The number of steps grows as 1/delay for delays below the natural step.
 
-    A step sees the equations at its beginning. Terms that depend on time (and parameters) alone are looked at over
-    all of the motion beforehand, by bounds on their values, so that a pulse is not jumped over, however narrow it is
-    (down to 1e-12 of the motion); what may hide is a pulse in a product below 1e-6 of the product's largest value.
-    Where more places need a look than there is room for, an error asks for a `max_step`. Not looked at are terms in
-    which states and time stand together, as in exp(-(x - t)^2), and narrow places in a state's own space, as
-    exp(-1e6 (x - 5)^2), nor an argument of a switch that is flat to rounding on the way to its zero, as
-    tanh(100 (x - 5)): give a `max_step` shorter than the time that the motion spends there.
+    A step sees the equations at its beginning. Terms that depend on time (and parameters) alone are examined over the
+    whole time beforehand, by bounds on their values. So a pulse is not jumped over, however narrow it is (down to 1e-12
+    of the time); only a pulse in a product below 1e-6 of the product's largest value may hide. Where more places need
+    it than there is room for, an error requests a `max_step`. Not examined are: terms that mix states and time, as
+    exp(-(x - t)^2); narrow places in a state's own space, as exp(-1e6 (x - 5)^2); an argument of a switch that is flat
+    to rounding on the way to its zero, as tanh(100 (x - 5)). For these give a `max_step` shorter than the time that the
+    trajectory spends there.
 
     Examples
     --------

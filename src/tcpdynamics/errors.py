@@ -27,7 +27,7 @@ class DomainError(InputError):
 
 
 class ChainError(InputError):
-    """A chain that has no (unique, aperiodic) stationary law; the message names the state or the value."""
+    """A chain that has no (unique, aperiodic) stationary distribution; the message names the state or the value."""
 
 
 class DynamicsError(InputError):
@@ -39,7 +39,7 @@ class ScenarioError(InputError):
 
 
 class RangeError(InputError):
-    """A list of numbers that cannot be read; the message says what was expected."""
+    """A list of numbers that cannot be read; the message names what was expected."""
 
 
 class LimitError(InputError):
@@ -47,11 +47,11 @@ class LimitError(InputError):
 
 
 class StoreError(TcpDynamicsError):
-    """A store that cannot be used; the message says which, why and what to do. Nothing was overwritten."""
+    """A store that cannot be used; the message names it, the reason and the remedy. Nothing was overwritten."""
 
 
 class OutputError(TcpDynamicsError):
-    """A file that cannot be written; the message says which and why."""
+    """A file that cannot be written; the message names it and why."""
 
 
 class Ns2Error(TcpDynamicsError, RuntimeError):
@@ -59,7 +59,7 @@ class Ns2Error(TcpDynamicsError, RuntimeError):
 
 
 class LinuxError(TcpDynamicsError, RuntimeError):
-    """Linux as a judge is not built, failed or took too long."""
+    """Linux as a reference is not built, failed or took too long."""
 
 
 class NoRecordError(TcpDynamicsError, LookupError):

@@ -125,7 +125,7 @@ class BbrVsCubic(Study):
         return [goodput[0] / goodput.sum(), lost, float(run["link_utilisation"].values[0])]
 
     def compare(self, runs: Mapping[Any, xr.DataArray]) -> xr.Dataset:
-        """Over `buffer`: BBR's share beside the published model's.
+        """Over `buffer`: BBR's share and the published model's.
 
         Returns
         -------
@@ -174,7 +174,7 @@ class BbrVsCubic(Study):
 
     @staticmethod
     def paragraph(result: xr.Dataset) -> str:
-        """What the comparison says, in words made from its numbers."""
+        """The result in words, made from its numbers."""
         parts = [
             f"{float(one.buffer):g}: {interval_text(one, 'share')}, published {float(one.published):.3f}"
             for one in (result.isel(buffer=i) for i in range(result.sizes["buffer"]))

@@ -104,7 +104,7 @@ class Comparison(ABC):
     @staticmethod
     @abstractmethod
     def paragraph(result: xr.Dataset) -> str:
-        """What the comparison says, in words made from its numbers; an empty line parts paragraphs."""
+        """The result in words, made from its numbers; an empty line separates paragraphs."""
 
     def attributes(self) -> dict[str, Any]:
         """Attributes of the result: which comparison, with which settings, and the rule of its verdicts."""

@@ -45,7 +45,7 @@ class MisraVsLinearisation(Comparison):
     flows, capacity, rtt, buffer : float
         N, C [packet/s], R at the operating point [s], B [packet].
     ratio : sequence of float
-        Gains as shares of the exact critical gain.
+        Gains as fractions of the exact critical gain.
     averaging : float
         Pole of RED's filter [1/s].
     rounds : int
@@ -230,7 +230,7 @@ class MisraVsLinearisation(Comparison):
 
     @staticmethod
     def paragraph(result: xr.Dataset) -> str:
-        """What the comparison says, in words made from its numbers."""
+        """The result in words, made from its numbers."""
         parts = []
         for fluid in result.fluid.values:
             case = result.sel(fluid=fluid)

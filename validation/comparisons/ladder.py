@@ -68,11 +68,11 @@ PACKET = 4000.0
 
 @dataclass(frozen=True)
 class SenderChainLadder(Comparison):
-    """Packets sent per round trip on each rung, and the distance from each rung to the next.
+    """Packets sent per round trip in each model, and the distance from each to the next.
 
     Parameters
     ----------
-    losses : sequence of float    At which rungs are compared, increasing, in (0, 1).
+    losses : sequence of float    Drop probabilities, increasing, in (0, 1).
     sender : str                  "tahoe", "reno", "newreno" or "sack", by the rules of the RFCs.
     window : int                  Largest window [packet], 4 to 6.
     backoff_cap : int             Doublings of the timeout at most.
@@ -138,11 +138,11 @@ class SenderChainLadder(Comparison):
         return self.base_rtt + self.buffer * PACKET / self.rate
 
     def scenario(self, rung: str, flows: int) -> Scenario:
-        """The queue of a rung; the least timeout is two round-trip times of the full queue.
+        """The queue of a `rung`; the minimum timeout is two round-trip times of the full queue.
 
-        Timeouts differ by parts of a sending time: with one for all, which place among departures it hits decides who
-        is ever served. Windows have no limit: of flows in step with a limit, those that fill the queue first never lose
-        a packet again, and 94 % of the round trips of the others pass in silence.
+        Timeouts differ by parts of a transmission time: with one for all, its place among departures decides who is
+        ever served. Windows have no limit: of synchronised flows with a limit, those that fill the queue first never
+        lose a packet again, and 94 % of the round trips of the others pass in silence.
         """
         spread = (0.95 * self.base_rtt, 1.05 * self.base_rtt)
         parts = min(TIMERS, flows)
@@ -318,7 +318,7 @@ class SenderChainLadder(Comparison):
 
     @staticmethod
     def queue_figure(result: xr.Dataset) -> go.Figure:
-        """Distance of flows on a queue from the sender's chain at their own loss, for each number of flows."""
+        """Distance of flows on a queue from the sender's chain at their own loss, by number of flows."""
         import plotly.graph_objects as go
 
         picture = go.Figure()
@@ -359,7 +359,7 @@ class SenderChainLadder(Comparison):
 
     @staticmethod
     def paragraph(result: xr.Dataset) -> str:
-        """What the comparison says, in words made from its numbers."""
+        """The result in words, made from its numbers."""
         steps = []
         for name in map(str, result.step.values):
             part = result.sel(step=name)

@@ -35,11 +35,11 @@ def on_ack(f, now, acked):  # type: ignore[no-untyped-def]
 
 @dataclass(frozen=True)
 class LeapVsPackets(ModelsVsPackets):
-    """Duplicates and transmissions of a transfer against loss; the share that finishes against the density.
+    """Duplicates and transmissions of a transfer by loss; the fraction that finishes by density.
 
     *Path*: transfers of 100 segments, alone on a path that loses each packet, data or acknowledgement, with the same
-    probability; beside `LeapTransfer`, which is made for windows of one. *Star*: the network of the paper, whose
-    transfers meet each other; beside `OverloadedStar` with the duplicates that were measured. Where the paper is
+    probability; compared with `LeapTransfer`, made for windows of one. *Star*: the network of the paper, whose
+    transfers meet each other; compared with `OverloadedStar` at the measured duplicates. Where the paper is
     silent, senders are as ns-2's were in 2003: timeouts of at least 1 s, 6 s before the first measurement.
 
     Parameters

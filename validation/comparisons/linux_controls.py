@@ -234,7 +234,7 @@ class LinuxControls(Study):
 
     @staticmethod
     def paragraph(result: xr.Dataset) -> str:
-        """What the comparison says, in words made from its numbers."""
+        """The result in words, made from its numbers."""
         parts = []
         for name in map(str, result.cell.values):
             one = result.sel(cell=name)

@@ -188,10 +188,10 @@ class LinuxSends(Study):
         -------
         xarray.Dataset
             Over `sender`, `ours`, `list`: `prefix`, `kind`, `size`, `offset`, `ticks`, `same_segments`, as of
-            `Difference`. Over `sender`, `ours`: `differing`, the share of lists that differ, with its interval `low`,
-            `high` and its `verdict`. Over `switch`, `sender`: `changed`, the share of the switched lists in which
-            Linux with the switch sends otherwise than without, and `followed`, that in which ours by Linux's rules
-            send as Linux with the switch (not a number: not theirs). Over `list`: `losses`, in words, and `window`.
+            `Difference`. Over `sender`, `ours`: `differing`, the fraction of lists that differ, with its interval
+            `low`, `high` and its `verdict`. Over `switch`, `sender`: `changed`, the fraction of the switched lists in
+            which the switch changes what Linux sends. `followed` is that in which ours by Linux's rules send as Linux
+            with the switch (not a number: not theirs). Over `list`: `losses`, in words, and `window`.
         """
         lists = drawn(self.lists, self.seed)
         later = {name: RTT + 0.2 - how["min_rto"] for name, how in OURS.items() if how["rules"] != "linux"}
@@ -243,7 +243,7 @@ class LinuxSends(Study):
 
     @staticmethod
     def paragraph(result: xr.Dataset) -> str:
-        """What the comparison says, in words made from its numbers."""
+        """The result in words, made from its numbers."""
         n = result.sizes["list"]
         parts = []
         for ours in map(str, result.ours.values):

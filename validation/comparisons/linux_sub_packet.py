@@ -117,16 +117,16 @@ class LinuxSubPacket(Study):
         return self.packed(values) if cell.engine is LINUX else values
 
     def compare(self, runs: Mapping[tuple[str, str], xr.DataArray]) -> xr.Dataset:
-        """All senders on all links, beside the chains at the losses that were measured.
+        """All senders on all links, compared with the chains at the measured losses.
 
         Returns
         -------
         xarray.Dataset
             Over `link`, `sender`, `quantity` (see `crowded_links.QUANTITIES`): `mean` with its 95 % interval
             `mean_low`, `mean_high`, of `runs` runs. Over `link`, `sender`, `chain`: `distance`, the total-variation
-            distance of the law of packets sent in a round trip from the chain's at the loss of the same run [1], with
+            distance of the distribution of packets sent in a round trip from the chain's at that run's loss [1], with
             its 95 % interval `distance_low`, `distance_high` and its `verdict`; over these and `packets`, `predicted`,
-            the chain's law at the mean loss.
+            the chain's distribution at the mean loss.
             Over `link` and `sender`: `jain_predicted`, `locked_out_predicted`, for 20 s by the exact chain at the mean
             loss. Over `link`, `pair`, `quantity`: `difference`, Linux less our sender by its rules (`BY_LINUX`),
             with its 95 % interval `low`, `high`. Along `link`: `flows`, `rate` [bit/s], `share` [kbit/s], `measured`
@@ -166,7 +166,7 @@ class LinuxSubPacket(Study):
 
     @staticmethod
     def paragraph(result: xr.Dataset) -> str:
-        """What the comparison says, in words made from its numbers."""
+        """The result in words, made from its numbers."""
         parts = [
             f"{link}: " + "; ".join(_in_words(result.sel(link=link, sender=sender)) for sender in _there(result, link))
             for link in map(str, result.link.values)

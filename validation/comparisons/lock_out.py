@@ -117,11 +117,11 @@ class LockOut(Comparison):
         self.scenario(PAPER)
 
     def scenario(self, run: str, paper: xr.Dataset | None = None) -> Scenario:
-        """The scenario of one run; "no back-off" and "independent" take numbers from the `paper`'s result.
+        """The scenario of one run; `no back-off` and `independent` take numbers from the `paper`'s result.
 
-        Which place among departures a timer hits decides much: with one `min_rto` of 1 s for all, 250 sending times,
-        what is sent again comes just as a place becomes free and 6 % are locked out, with 1.0013 s 30 %. So the timers
-        of "long timeout" differ by parts of a sending time.
+        A timer's place among departures decides much: with one `min_rto` of 1 s for all, 250 transmission times,
+        retransmissions come just as a place becomes free and 6 % are locked out, with 1.0013 s 30 %. So the timers of
+        `long timeout` differ by parts of a transmission time.
         """
         flow = Flows(self.flows, "sack", rtt=self.rtt, packet_size=self.packet_size)
         link = Bottleneck(self.rate, self.buffer)
@@ -167,10 +167,10 @@ class LockOut(Comparison):
         Returns
         -------
         xarray.Dataset over `run` and `chain` (`CHAINS`)
-            `locked_out`, `locked_out_low`, `locked_out_high` [1]: share of flows with nothing in a slice, with the 95 %
-            interval; `predicted`; `gap` with its interval and `verdict`; `loss`, `loss_timeout`, `loss_new`, `repeat`
-            (timeouts after a first that are followed by another), `jain` (of slices), `jain_whole` (of the whole run),
-            `timeout_over_rtt`; `expected`: what the chain says at the loss consistent with the link; `printed`.
+            `locked_out`, `locked_out_low`, `locked_out_high` [1]: fraction of flows with nothing in a slice, with the
+            95 % interval; `predicted`; `gap` with its interval and `verdict`; `loss`, `loss_timeout`, `loss_new`,
+            `repeat` (timeouts after a first that are followed by another), `jain` (of slices), `jain_whole` (of the
+            whole run), `timeout_over_rtt`; `expected`: the chain's, at the loss consistent with the link; `printed`.
         """
         work = len(self.runs) * self.replications * self.scenario(PAPER).work
         check_work("all runs", work, "give fewer runs or replications, or a shorter duration")
@@ -276,7 +276,7 @@ class LockOut(Comparison):
 
     @staticmethod
     def paragraph(result: xr.Dataset) -> str:
-        """What the comparison says, in words made from its numbers."""
+        """The result in words, made from its numbers."""
         own = json.loads(result.attrs["parameters"])
         first = result.sel(run=PAPER)
         one, two, own_two = (first.predicted.sel(chain=chain) for chain in CHAINS)

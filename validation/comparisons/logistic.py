@@ -136,7 +136,7 @@ class LogisticVsFluid(Comparison):
 
     @staticmethod
     def paragraph(result: xr.Dataset) -> str:
-        """What the comparison says, in words made from its numbers."""
+        """The result in words, made from its numbers."""
         worst = float(abs(result.gap).max())
         parts = [
             f"epsilon = {float(e):g}: {float(case.critical):.4f} RTT [{float(case.critical_low):.4f}, "

@@ -97,7 +97,7 @@ class LotkaVolterraVsFluid(Comparison):
             `measured`, `predicted` [1/RTT], `error`; `gap` in units of |z| with `gap_low`, `gap_high`; `verdict`.
             Over `fluid`, `flows`: `critical`, `critical_low`, `critical_high` by division of an interval (NaN where
             nothing grows up to 6 RTT), `critical_predicted` from the traced chart (inf where it has no boundary),
-            `critical_verdict`; `critical_r1`, what reading R1 gives for it in closed form.
+            `critical_verdict`; `critical_r1`, its closed form by interpretation R1.
         """
         self._check_work()
         rows, critical, expected, r1 = [], [], [], []
@@ -223,7 +223,7 @@ class LotkaVolterraVsFluid(Comparison):
 
     @staticmethod
     def paragraph(result: xr.Dataset) -> str:
-        """What the comparison says, in words made from its numbers."""
+        """The result in words, made from its numbers."""
 
         def value(case: xr.Dataset) -> str:
             if np.isfinite(case.critical):

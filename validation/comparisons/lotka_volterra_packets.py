@@ -91,7 +91,7 @@ def windows(result: xr.Dataset, flow: int) -> tuple[Array, Array]:
 
 @dataclass(frozen=True)
 class LotkaVolterraVsPackets(ModelsVsPackets):
-    """Packets under logistic control against the law's models.
+    """Packets under logistic control compared with its models.
 
     Parameters
     ----------

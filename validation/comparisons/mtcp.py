@@ -42,13 +42,13 @@ class MtcpVsPackets(ModelsVsPackets):
     """Throughput that M/TCP and Reno keep as acknowledgements are lost; M/TCP's estimator of one-way times.
 
     Two routes lose 2 % of the data; 2000 segments of 1000 bytes, window and first threshold 20 (Table 3). `lists` is
-    what a list of unacknowledged segments heeds: cumulative acknowledgements too, or replies only, as section 3.4.1 has
-    it. The estimator is looked at without losses: one-way times are off by one of the offsets that its first
+    what clears a list of unacknowledged segments: cumulative acknowledgements too, or replies only, as in section
+    3.4.1. The estimator is compared without losses: one-way times are off by one of the offsets that its first
     measurements allow. "Needless" are fast retransmits over unequal routes that lose nothing.
 
     Parameters
     ----------
-    lists : sequence of str       Readings of the lists, among "cumulative" and "replies only".
+    lists : sequence of str       Interpretations of the lists, among "cumulative" and "replies only".
     replications : int            Independent runs, >= 2.
     seed : int
 

@@ -83,7 +83,7 @@ EPOCH = 0.4
 
 @dataclass(frozen=True)
 class PacketsVsLinux(Study):
-    """Long flows on a crowded drop-tail link: 1 Mbit/s, 0.2 s and 5 % to either side, 50 packets of 500 bytes.
+    """Long flows on a congested drop-tail link: 1 Mbit/s, 0.2 s and 5 % to either side, 50 packets of 500 bytes.
 
     Parameters
     ----------
@@ -162,8 +162,8 @@ class PacketsVsLinux(Study):
             `flows`, `quantity`: `difference`, Linux less the sender of ours that `pair` names (`PAIRS`), with its
             interval `low`, `high` and its `verdict`. Over `switch`, `quantity`: `effect`, what a switch changes, with
             `effect_low`, `effect_high` and `effect_verdict`. Over `sender` and `flows`: `printed`, `compiled`, the
-            share of silent round trips by the printed chain and by that of the simulator's sender at the loss that was
-            measured.
+            fraction of silent round trips by the printed chain and by that of the simulator's sender at the measured
+            loss.
         """
         numbers = xr.Variable("flows", list(self.flows))
         senders = {
@@ -221,7 +221,7 @@ class PacketsVsLinux(Study):
 
     @staticmethod
     def paragraph(result: xr.Dataset) -> str:
-        """What the comparison says, in words made from its numbers."""
+        """The result in words, made from its numbers."""
         at = int(json.loads(result.attrs["parameters"])["switches_at"])
         parts = []
         for name in map(str, result.sender.values):

@@ -48,12 +48,12 @@ class PacketsVsNs2(Study):
     cases : sequence of str
         Of `CASES`. ``dumbbell_spread``: 100 SACK flows with RTTs of 190 to 210 ms share 1 Mbit/s; 500-byte
         packets, 50-packet buffer. ``dumbbell_overhead``: the same with equal RTTs and a random delay of up to one
-        packet's sending time before each send, which breaks phase effects. ``wide``: 32 NewReno flows with RTTs
+        packet's transmission time before each send, which breaks phase effects. ``wide``: 32 NewReno flows with RTTs
         of 20 to 160 ms share 155 Mbit/s. ``star``: short Reno transfers between the three hosts of Tamura,
         Takayasu and Takayasu's LEAP network, with delayed acknowledgements that wait and are lost too.
-        ``dumbbell_overhead_tied``: RTTs of 200 ms, fifty times a packet's sending time, so that a segment that
+        ``dumbbell_overhead_tied``: RTTs of 200 ms, fifty times a packet's transmission time, so that a segment that
         an acknowledgement releases at once arrives just as another leaves the queue; the other case has 201.7 ms.
-        ``wide_tied``: RTTs from 20 to 160 ms in equal steps, multiples of half a sending time; the other case has
+        ``wide_tied``: RTTs from 20 to 160 ms in equal steps, multiples of half a transmission time; the other case has
         RTTs from 20.0717 to 159.8613 ms. ns-2 leaves such ties to the rounding of its clock.
     exact : bool
         Run ours with plain double-precision time, as ns-2 does (the default of `Scenario.clock` for these flows).

@@ -255,7 +255,7 @@ class PredictionVsPackets(Comparison):
 
     @staticmethod
     def figure(result: xr.Dataset) -> go.Figure:
-        """Measured means with intervals, coloured by verdict, beside the prediction."""
+        """Measured means with intervals, coloured by verdict, and the prediction."""
         from plotly.subplots import make_subplots
 
         settings = json.loads(result.attrs["parameters"])

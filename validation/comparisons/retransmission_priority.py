@@ -32,7 +32,7 @@ BUFFER, OWN, LANE, LANE_BESIDE, LANES = 25, 5, 5, 4, 5
 
 @dataclass(frozen=True)
 class RetransmissionPriorityVsPackets(ModelsVsPackets):
-    """Fairness in short slices with and without priority of retransmissions, beside what the chain says of either.
+    """Fairness in short slices with and without priority of retransmissions, compared with the chain's.
 
     Parameters
     ----------

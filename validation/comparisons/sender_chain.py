@@ -98,8 +98,8 @@ class SenderChainVsPackets(Comparison):
         -------
         xarray.Dataset over `sender`, `loss` and `packets` (0, 1, ... sent in a round trip)
             `predicted`, `simulated` [1]; over `sender` and `loss` `distance` with its interval (total variation of the
-            mean law, `statistics.law_distance`), `noise` (the distance that chance alone makes), `verdict`; over
-            `sender` `states`, those of the chain.
+            mean distribution, `statistics.law_distance`), `noise` (the distance that chance alone makes), `verdict`;
+            over `sender` `states`, those of the chain.
 
         Raises
         ------
@@ -142,7 +142,7 @@ class SenderChainVsPackets(Comparison):
         return xr.Dataset(out, coords)
 
     def scenario(self, sender: Setting, loss: float) -> Scenario:
-        """The packets: a sender by the defaults of `Flows`, but for the keys that users of a chain choose."""
+        """The packets: a sender by the defaults of `Flows`, except for the keys that users of a chain choose."""
         flow = Flows(
             sender=sender.sender, rules=sender.rules, source="sender", target="receiver", window_limit=sender.window,
             limited_transmit=sender.limited_transmit, leap=sender.leap, min_rto=sender.timeout,
@@ -180,7 +180,7 @@ class SenderChainVsPackets(Comparison):
 
     @staticmethod
     def paragraph(result: xr.Dataset) -> str:
-        """What the comparison says, in words made from its numbers."""
+        """The result in words, made from its numbers."""
         worst = float((result.distance / result.noise).max())
         states = ", ".join(
             f"{name} {int(part)}" for name, part in zip(result.sender.values, result.states, strict=True)

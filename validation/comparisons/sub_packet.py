@@ -185,7 +185,7 @@ class SubPacketChainVsPackets(Comparison):
         self.scenario("drop-tail", max(self.flows))
 
     def chain_model(self, kind: type[Chain], loss: Any, **changes: Any) -> Chain:
-        """A chain at a loss, with the parameters of this comparison but for the `changes`.
+        """A chain at a loss, with the parameters of this comparison except for the `changes`.
 
         Examples
         --------
@@ -268,7 +268,7 @@ class SubPacketChainVsPackets(Comparison):
         Parameters
         ----------
         progress : callable, optional
-            Called with the share of the work that is done, in [0, 1], as by `simulate`.
+            Called with the fraction of the work that is done, in [0, 1], as by `simulate`.
 
         Returns
         -------
@@ -276,11 +276,9 @@ class SubPacketChainVsPackets(Comparison):
             `simulated`, `simulated_low`, `simulated_high`: P(n packets sent in an epoch), Student's 95 %
             interval over replications;
             `predicted`; `gap`, `gap_low`, `gap_high`: simulated - predicted; `distance`, `distance_low`,
-            `distance_high`:
-            total-variation distance of the mean law (`statistics.law_distance`); `verdict`: agrees, close, differs
-            or undecided (`AGREES`, `CLOSE`); and what was measured: `loss`,
-            `loss_timeout`, `loss_other`, `timeout_over_rtt`, `jain`, `starved`, `utilisation`, with the
-            chain's `loss_predicted`,
+            `distance_high`: total-variation distance of the mean distribution (`statistics.law_distance`); `verdict`:
+            agrees, close, differs or undecided (`AGREES`, `CLOSE`); and what was measured: `loss`, `loss_timeout`,
+            `loss_other`, `timeout_over_rtt`, `jain`, `starved`, `utilisation`, with the chain's `loss_predicted`,
             `jain_predicted`, `starved_predicted`.
         """
         self._check_work()
@@ -427,7 +425,7 @@ class SubPacketChainVsPackets(Comparison):
 
     @staticmethod
     def paragraph(result: xr.Dataset) -> str:
-        """What the comparison says, in words made from its numbers; paragraphs are apart by an empty line."""
+        """The result in words, made from its numbers; an empty line separates paragraphs."""
         rows = {(row["link"], row["chain"]): row for row in summary(result)}
         total, own = result.sizes["flows"], comparison_of(result)
 

@@ -64,7 +64,7 @@ _HALVINGS = 40
 
 @dataclass(frozen=True)
 class TRefwaMapVsFluid(Comparison):
-    """Readings of eq. (3) against a fluid simulation in continuous time.
+    """Interpretations of eq. (3) and a fluid simulation in continuous time.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class TRefwaMapVsFluid(Comparison):
     bdp, buffer : float
         [packet]
     lags : sequence of float
-        Between command and effect, for which the reach of the window reading is measured [RTT_avg], in (0, 1).
+        Between command and effect, for which the reach of the window variant is measured [RTT_avg], in (0, 1).
     rounds : int
         Divisions of the interval that holds the critical phi, each by eight.
     intervals : int
@@ -121,7 +121,7 @@ class TRefwaMapVsFluid(Comparison):
         xarray.Dataset over `fluid`, `gains` and `reading`
             `measured`, the multiplier with the positive imaginary part, as real and imaginary `part`, and its `error`;
             `predicted`; `distance` between the two with `distance_low`, `distance_high`; `verdict`, "differs" where
-            the distance exceeds the error. Over `fluid`: `best`, the reading that agrees at all gains ("none", or the
+            the distance exceeds the error. Over `fluid`: `best`, the variant that agrees at all gains ("none", or the
             first of several); `expected`, the one that should; `critical` phi with its interval,
             `critical_predicted` and `critical_verdict`;
             `settled`, Q/B at the end of a stable run; `lost`, packets lost [BDP] from a half-full buffer at the
@@ -279,7 +279,7 @@ class TRefwaMapVsFluid(Comparison):
 
     @staticmethod
     def figure(result: xr.Dataset) -> go.Figure:
-        """Distances between fluids and readings, and how far the window reading reaches."""
+        """Distances between fluids and variants, and how far the window variant reaches."""
         import plotly.graph_objects as go
         from plotly.subplots import make_subplots
 
@@ -325,7 +325,7 @@ class TRefwaMapVsFluid(Comparison):
 
     @staticmethod
     def paragraph(result: xr.Dataset) -> str:
-        """What the comparison says, in words made from its numbers; paragraphs are apart by an empty line."""
+        """The result in words, made from its numbers; an empty line separates paragraphs."""
         readings = []
         for name in result.fluid.values:
             case = result.sel(fluid=name)

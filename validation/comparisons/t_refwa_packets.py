@@ -93,9 +93,9 @@ PARTS: dict[str, Mapping[str, Any]] = {
 class TRefwaVsPackets(ModelsVsPackets):
     """Routers that run T-REFWA on packets against its models (Taleb and others).
 
-    Five parts: the mean queue at rest [B]; what is left at the end of a run of an alternation of commands at its start;
-    Jain's index; the share of flows that counts as in progress, and that of flows which send one burst a round trip;
-    how much of L1 is used where L3 limits five of its nine flows.
+    Five parts: the mean queue in equilibrium [B]; what is left at the end of a run of an alternation of commands at its
+    start; Jain's index; the fraction of flows that counts as in progress, and of flows that send one burst a round
+    trip; how much of L1 is used where L3 limits five of its nine flows.
 
     Parameters
     ----------

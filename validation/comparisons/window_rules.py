@@ -55,10 +55,10 @@ _PREDICTED: dict[str, dict[str, Callable[[float, float], float]]] = {
 
 @dataclass(frozen=True)
 class WindowRulesVsLaws(Comparison):
-    """One flow on a path that loses each packet with the same probability: its mean window against two readings.
+    """One flow on a path that loses each packet with the same probability: its mean window and two formulas.
 
-    *law of the source*: the response function w(p) that the rule is published with, made for one loss every 1/p
-    packets. *fluid at rest*: where w' = a(w) - b(w) p w^2 rests, losses coming at the rate p w per round trip. Packets
+    `law of the source`: the response function w(p) that the rule is published with, made for one loss every 1/p
+    packets. `fluid at rest`: where w' = a(w) - b(w) p w^2 is zero, losses at the rate p w per round trip. Packets
     lie between the two: after a random loss the next one may come soon or late, but a window falls once a round trip.
 
     Parameters
@@ -172,7 +172,7 @@ class WindowRulesVsLaws(Comparison):
 
     @staticmethod
     def figure(result: xr.Dataset) -> go.Figure:
-        """A panel for each rule. Lines: its law, and dashed where the fluid rests. Points: packets, with intervals."""
+        """A panel for each rule. Lines: its formula, dashed the fluid's equilibrium. Points: packets with intervals."""
         from plotly.subplots import make_subplots
 
         rules = [str(rule) for rule in result.rule.values]
@@ -203,7 +203,7 @@ class WindowRulesVsLaws(Comparison):
 
     @staticmethod
     def paragraph(result: xr.Dataset) -> str:
-        """What the comparison says, in words made from its numbers."""
+        """The result in words, made from its numbers."""
         law, fluid = result.sel(reading=LAW), result.sel(reading=FLUID).dropna("rule")
         parts = [
             f"{rule}: {float(law.gap.sel(rule=rule).min()):+.1%} to {float(law.gap.sel(rule=rule).max()):+.1%}"

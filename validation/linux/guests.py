@@ -138,7 +138,7 @@ def boot(
     stop : threading.Event
         Ends the guest early.
     progress : function, optional
-        Is called with the share of virtual time that has passed, now and then.
+        Is called with the fraction of virtual time that has passed, now and then.
 
     Raises
     ------

@@ -68,7 +68,7 @@ def _order(version: str) -> list[int]:
 
 
 def installed() -> bool:
-    """Whether Linux can be run as a judge.
+    """Whether Linux can be run as a reference.
 
     Returns
     -------

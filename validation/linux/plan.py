@@ -161,13 +161,13 @@ def plan(
     controls: Sequence[str] | None = None,
     disciplines: dict[str, str] | None = None,
 ) -> LinuxPlan:
-    """Make every random choice of a scenario that Linux is not asked to make, or refuse it.
+    """Make every random choice of a scenario that Linux does not make, or refuse it.
 
     Parameters
     ----------
     scenario : Scenario
     seed : int
-        Of the starts, ends and sizes that are drawn; they are those of `validation.ns2.plan`.
+        Of the random starts, ends and sizes; they are those of `validation.ns2.plan`.
     switches : LinuxSwitches
     controls : sequence of str, optional
         Linux's control of each group of flows. Default: `flows.control` as `CONTROLS` translates it.

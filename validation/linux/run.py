@@ -57,17 +57,17 @@ def run_linux(
 ) -> xr.Dataset:
     """Run a scenario on Linux's TCP, in virtual time.
 
-    A packet has the scenario's `packet_size` with its Ethernet, IP and TCP headers, 54 bytes, and 12 more for time
-    stamps. Sizes of acknowledgements are Linux's: 54 bytes and their options.
+    A packet has the scenario's `packet_size` with its Ethernet, IP and TCP headers, 54 bytes, and 12 more for
+    timestamps. Sizes of acknowledgements are Linux's: 54 bytes and their options.
 
     Parameters
     ----------
     scenario : Scenario
-        See `plan` for what is refused. Rule books are heeded no more than each sender's own settings: Linux has rules
-        of its own. Of `record`, `sends` is heeded; the others are refused. Where `flows.jitter` is
-        left out, Linux has on a bottleneck what the simulator has, and over links none.
+        See `plan` for what is refused. Linux has its own rules: it ignores profiles and each sender's settings. Of
+        `record` it takes `sends`; the others are refused. Where `flows.jitter` is left out, Linux has on a bottleneck
+        what the simulator has, and over links none.
     seed : int, optional
-        Of what is drawn for the scenario, and of the kernel's randomness. Default: the scenario's own.
+        Of the scenario's random choices, and of the kernel's. Default: the scenario's own.
     timeout : float
         Longest wall time [s].
     switches : LinuxSwitches
@@ -83,18 +83,18 @@ def run_linux(
     keep : function, optional
         Gets the guest's folder, the plan and what the guest reports, before the folder goes.
     progress : function, optional
-        Is called with the share of virtual time that has passed, now and then.
+        Is called with the fraction of virtual time that has passed, now and then.
     view : sequence of str, optional
-        Folders of the machine that programs see, beside those of the system and of ready stacks. Default: all. For
+        Folders of the machine that programs see, besides those of the system and of ready stacks. Default: all. For
         programs that are not trusted: without it they are faster, and can break out of the guest.
 
     Returns
     -------
     xarray.Dataset
         With the names, dimensions and units of `run_ns2`, and over `flow` `retransmissions` and `transit_time`, the
-        mean time from a data packet's sending to its receipt [s]. In its attributes, beside
-        the scenario and the seed: the version and the fingerprint of the kernel, the switches and the controls. A loss
-        is dated by when the packet came to the first queue of its way.
+        mean time from a data packet's sending to its receipt [s]. Its attributes are the scenario, the seed, the
+        version and the fingerprint of the kernel, the switches and the controls. A loss is dated by when the packet
+        came to the first queue of its way.
 
     Raises
     ------

@@ -26,7 +26,7 @@ SENDERS = {"sack": True, "newreno": False, "mtcp": True}
 
 @dataclass(frozen=True)
 class LinuxSwitches:
-    """Behaviours of Linux that can be switched, and what it takes where a scenario says nothing.
+    """Behaviours of Linux that can be switched, and its values where a scenario gives none.
 
     RACK and proportional rate reduction have no switch: in the kernel tried, 7.2, all senders with SACK have both.
     Without SACK (`sender="newreno"`) losses are found by duplicates alone.
@@ -36,12 +36,12 @@ class LinuxSwitches:
     tlp : bool
         Tail loss probes.
     frto : bool
-        F-RTO: whether a timeout was needless is found out.
+        F-RTO: spurious timeouts are found out.
     timestamps : bool
-        TCP's time stamps; they take 12 bytes of each packet. Without, only flows with `timestamps` would have them,
+        TCP's timestamps; they take 12 bytes of each packet. Without, only flows with `timestamps` would have them,
         and they are refused.
     dsack : bool
-        The receiver tells of segments that came twice.
+        The receiver reports segments that came twice.
     sack_compression : bool
         The receiver may hold back acknowledgements with SACK blocks for up to a millisecond.
     delayed_ack : bool or None
@@ -50,11 +50,11 @@ class LinuxSwitches:
     hystart : bool
         CUBIC leaves slow start when it sees delays grow.
     pacing : bool
-        Packets are spread over the round trip also under controls that do not ask for it.
+        Packets are spread over the round trip also under controls that do not need it.
     initial_window : int
         First window [packets] of flows that give none.
     min_rto : float
-        Least retransmission timeout [s] of flows that give none.
+        Minimum retransmission timeout [s] of flows that give none.
     slow_start_after_idle : bool
         A flow that was silent for a timeout begins again.
     metrics_save : bool

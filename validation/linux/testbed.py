@@ -65,7 +65,7 @@ def run_testbed(
     timeout : float
         Longest wall time [s].
     progress : function, optional
-        Is called with the share of virtual time that has passed, now and then.
+        Is called with the fraction of virtual time that has passed, now and then.
     view : sequence of str, optional
         As of `run_linux`.
 

@@ -73,13 +73,13 @@ class Plan:
 
 
 def plan(scenario: Scenario, seed: int) -> Plan:
-    """Make every random choice of a scenario that ns-2 is not asked to make, or refuse it.
+    """Make every random choice of a scenario that ns-2 does not make, or refuse it.
 
     Parameters
     ----------
     scenario : Scenario
     seed : int
-        Of the starts, ends and sizes that are drawn. They are not the draws of `simulate` with that seed.
+        Of the random starts, ends and sizes. They are not the draws of `simulate` with that seed.
 
     Returns
     -------

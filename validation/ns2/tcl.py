@@ -38,15 +38,15 @@ VEGAS = {"alpha": "v_alpha_", "beta": "v_beta_", "gamma": "v_gamma_"}
 def tcl(scenario: Scenario, seed: int | None = None) -> str:
     """The Tcl script of a scenario.
 
-    Run by `ns` it writes two files: `trace`, with a line for each packet that enters the first link of a flow,
-    leaves its last or is lost anywhere, and `counters`, with each sender's timeouts at the end of the warm-up and
-    of the run, and the time at which all that it has to send is acknowledged. With `record.windows` it also
+    Run by `ns` it writes two files. `trace` has a line for each packet that enters the first link of a flow,
+    leaves its last or is lost anywhere. `counters` has each sender's timeouts at the end of the warm-up and
+    of the run, and the time at which all its data is acknowledged. With `record.windows` it also
     writes `windows`: time, flow, cwnd and ssthresh.
 
     Parameters
     ----------
     scenario : Scenario
-        Of flows with rule book "ns2" and control "reno", "hstcp" or "vegas".
+        Of flows with `rules` "ns2" and control "reno", "hstcp" or "vegas".
     seed : int, optional
         Of the random choices. Default: the scenario's own. With a single flow and nothing random it is not
         passed on, so that the flow's clock has the phase that ns-2 draws by default.

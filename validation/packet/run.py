@@ -47,13 +47,13 @@ def simulate(
     seed : int, optional
         Default: the scenario's own.
     progress : callable, optional
-        Called now and then with the share of the simulated time that is done, in [0, 1].
+        Called now and then with the fraction of simulated time that is done, in [0, 1].
 
     Returns
     -------
     xarray.Dataset
         Dimensions `flow`, `link`, `kind` (of transmission), `backoff`, `sent_in_epoch`, `silence`, `slice` and,
-        as `record` asks, `send`, `receive`, `drop`, `window_sample`, `queue_sample`; all but these recordings
+        as `record` selects, `send`, `receive`, `drop`, `window_sample`, `queue_sample`; all but these recordings
         (whole run), `start`, `finish` and `completion_time` (whole run; NaN where a flow did not start or finish),
         `transferred` and `in_flight` (at the end) of the time after the warm-up. `attrs` hold the
         scenario, the seed, the version, `what_you_ran` (JSON) and a `warning`.
@@ -120,7 +120,7 @@ def replicate(
     workers : int, optional
         Threads. Default: one per processor. The result does not depend on it.
     progress : callable, optional
-        Called with the share of the replications that are done, in [0, 1].
+        Called with the fraction of replications that are done, in [0, 1].
 
     Returns
     -------

@@ -180,7 +180,7 @@ def sweep_scenarios(
     executor : concurrent.futures.Executor or Dask client, optional
         Instead.
     progress : callable, optional
-        Called with the share of the simulations that are done, in [0, 1].
+        Called with the fraction of simulations that are done, in [0, 1].
 
     Returns
     -------

@@ -44,7 +44,7 @@ class SenderChain:
         States of the simulator that were explored, and those of them that recur for ever; these behave like
         `len(instants)`.
     same_loss : bool
-        Whether data sent again is lost like new data (the symbol `p_r` is not used).
+        Whether retransmissions are lost like new data (the symbol `p_r` is not used).
     """
 
     setting: Setting
@@ -144,13 +144,13 @@ class SenderChain:
         return shares.transpose("sent", ...)
 
     def observe(self, law: xr.Dataset, values: Mapping[str, Any] | None = None) -> xr.Dataset:
-        """What a stationary law means on the wire.
+        """What a stationary distribution means on the wire.
 
         Parameters
         ----------
         law : Dataset from `stationary` of `chain()`
         values : mapping of p, p_r, a to their values, optional
-            Where the coordinates of the law do not say them: exact ones, or single ones.
+            Where the coordinates of `law` do not have them: exact ones, or single ones.
 
         Returns
         -------
@@ -355,7 +355,7 @@ def sender_chain(
     ----------
     sender, window : see `Setting`
     loss, ack_loss, retransmission_loss : number, array or DataArray, optional
-        Values of p, a, p_r. Without `retransmission_loss` data sent again is lost like new data. With `ack_loss`, or
+        Values of p, a, p_r. Without `retransmission_loss` retransmissions are lost like new data. With `ack_loss`, or
         `Setting`'s `ack_loss=True` for a symbol without a value, acknowledgements are lost too.
     lump : bool
         Whether states that behave alike become one.

@@ -52,7 +52,7 @@ _AT_ONCE = 64
 
 
 class SenderChainError(ScenarioError):
-    """A sender whose states cannot be explored; the message says why."""
+    """A sender whose states cannot be explored, with the reason."""
 
 
 def _plain(records: Any, kind: Any) -> Any:

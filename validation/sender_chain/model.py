@@ -135,7 +135,7 @@ class Sender(Model):
         )
 
     def told_apart(self) -> int:
-        """Halvings through which windows are told apart after a fast retransmission; 0: all windows are.
+        """Halvings through which windows are distinguished after a fast retransmission; 0: all windows are.
 
         ns-2 halves windows that are no whole numbers; from a window of 5 on, they have no end (docs/sender_chain.md).
 
@@ -186,7 +186,7 @@ class Sender(Model):
         )
 
     def words(self) -> str:
-        """The setting in force, but for the losses.
+        """The setting in force, except for the losses.
 
         Examples
         --------
@@ -246,7 +246,7 @@ class Sender(Model):
         Returns
         -------
         xarray.Dataset
-            `sent` (..., packets): share of round-trip times with n packets of data sent (instants with n packets, per
+            `sent` (..., packets): fraction of round trips with n packets of data sent (instants with n packets, per
             RTT, where they lie closer: acknowledgements that are lost or delayed, or limited transmit with a timeout
             of no whole number of RTTs); `packets_per_rtt` [packet]; `goodput` [packet]: segments new to the receiver
             per RTT; `silent_fraction` [1]: time in which a timer is waited for.

@@ -32,11 +32,11 @@ class Setting:
     control : str
         Congestion control, as `Flows.control`.
     timeout : float
-        Least retransmission timeout [RTT], a multiple of 1/8 and at least 1; it lasts whole ticks.
+        Minimum retransmission timeout [RTT], a multiple of 1/8 and at least 1; it lasts whole ticks.
     backoff_cap : int
         Doublings of the timeout at most.
     clear_rtt_after : int
-        Above this back-off the RTT estimate is forgotten, as `Flows.clear_rtt_after`: 8 in ns-2 and in the simulator.
+        Above this backoff the RTT estimate is discarded, as `Flows.clear_rtt_after`: 8 in ns-2 and in the simulator.
         65536: it never is, as in Linux, with a third of the states.
     limited_transmit, leap : bool
         As of `Flows`, but that both are off by default: there, as in ns-2.35, limited transmit is on.
@@ -113,7 +113,7 @@ class Setting:
 
     @property
     def name(self) -> str:
-        """What tells it from other senders, in words.
+        """What distinguishes it from other senders, in words.
 
         >>> Setting(window=3, leap=True).name
         'sack (ns2), window 3, LEAP'

@@ -58,7 +58,7 @@ def plot(result: xr.Dataset | xr.DataArray, what: str = "") -> go.Figure:
     what : str
         Of one simulation: "windows", "queues", "throughput", "drops", "segments" or "epochs", as far as it was
         recorded. By default what comes first in this order; `simulate --output x.html` draws several.
-        Of a sweep of scenarios: one of its quantities. By default those that it was asked for.
+        Of a sweep of scenarios: one of its quantities. By default those that were requested.
 
     Returns
     -------

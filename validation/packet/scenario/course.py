@@ -89,7 +89,7 @@ def read_trace(path: str | Path, key: str = "links.trace") -> tuple[tuple[float 
 
     Returns
     -------
-    tuple of (time [s], rate [bit/s]) or (time, rate, delay [s]), unchecked but for being numbers
+    tuple of (time [s], rate [bit/s]) or (time, rate, delay [s]), checked to be numbers only
 
     Raises
     ------

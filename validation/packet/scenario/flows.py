@@ -540,14 +540,14 @@ class Flows:
 
     @property
     def paced(self) -> str:
-        """The sender's name in `kernel.paced`; "" where the loop knows it itself."""
+        """The sender's name in `kernel.paced`; "" where the loop has it itself."""
         if self.open_loop:
             return "on_off" if self.rate_steps or self.on_time is not None else ""
         return self.sender if self.sender in PACED else ""
 
     @property
     def windowless(self) -> bool:
-        """Whether the sender has no window, and its receiver acknowledges nothing, or in a way of its own."""
+        """Whether the sender has no window, and its receiver acknowledges nothing, or in its own way."""
         return self.open_loop or (bool(self.paced) and self.sender != "mtcp")
 
     def steps(self) -> tuple[tuple[float, float], ...]:
@@ -557,7 +557,7 @@ class Flows:
 
     @property
     def lanes(self) -> int:
-        """Records that a sender in `paced` keeps beside its state: routes, steps, or loss intervals and two more."""
+        """Records that a sender in `paced` keeps besides its state: routes, steps, or loss intervals and two more."""
         if self.routes:
             return len(self.routes)
         return len(self.steps()) if self.open_loop else int(self.sender_parameters()["intervals"]) + 2
@@ -578,12 +578,12 @@ class Flows:
 
     @property
     def echoes_each(self) -> bool:
-        """Whether the receiver tells of each mark by itself, as the window rule wants it (RFC 8257)."""
+        """Whether the receiver echoes each mark by itself, as the window rule needs it (RFC 8257)."""
         return bool(getattr(RULES.get(self.control), "ECHOES_EACH", False))
 
     @property
     def measures(self) -> bool:
-        """Whether the window rule needs to know the bandwidth that is available (`kernel.meters`)."""
+        """Whether the window rule needs the available bandwidth (`kernel.meters`)."""
         return not self.windowless and not self.paced and bool(getattr(RULES.get(self.control), "MEASURES", False))
 
     def rule_parameters(self) -> tuple[float, ...]:
@@ -608,7 +608,7 @@ class Flows:
         return read_parameters(file, values, "flows.parameters", f'control "{self.control}"')
 
     def rtts(self) -> tuple[float, float]:
-        """Least and greatest base RTT of the group [s] on a bottleneck (0.2 s where none is given).
+        """Minimum and maximum base RTT of the group [s] on a bottleneck (0.2 s where none is given).
 
         A single flow has the middle of a pair.
         """
@@ -623,7 +623,7 @@ class Flows:
         return (self.rtt, self.rtt)
 
     def settings(self) -> dict[str, Any]:
-        """Every field, with the rule book's defaults filled in.
+        """Every field, with the profile's defaults filled in.
 
         Examples
         --------

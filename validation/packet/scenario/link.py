@@ -169,7 +169,7 @@ class Link:
 
     @property
     def needs_service(self) -> bool:
-        """Whether an event at each end of a transmission is asked for, or needed by the discipline."""
+        """Whether an event at each end of a transmission is requested, or needed by the discipline."""
         return self.service == "served" or self.mechanism != "droptail" or bool(self.changes)
 
     @property
@@ -196,14 +196,14 @@ class Link:
 
     @property
     def fastest(self) -> float:
-        """The greatest rate that it ever has [bit/s]."""
+        """The maximum rate that it ever has [bit/s]."""
         if not self.changes:
             return math.inf if self.rate is None else self.rate
         return max(rate for _, rate, _ in self.course)
 
     @property
     def least_delay(self) -> float:
-        """The least delay that it ever has [s]."""
+        """The minimum delay that it ever has [s]."""
         return min(delay for _, _, delay in self.course) if self.changes else self.delay
 
     @property
@@ -221,9 +221,9 @@ class Link:
 class Bottleneck:
     """The one link of a dumbbell where packets wait and are lost; everything else is pure delay.
 
-    A shorthand for scenarios without `links`: each flow then has its own `rtt`, a quarter of it before the
-    bottleneck, a quarter after it, half on the way back, and acknowledgements neither wait nor get lost, but for
-    `ack_loss`.
+    A shorthand for scenarios without `links`. Each flow then has its own `rtt`: a quarter of it before the
+    bottleneck, a quarter after it, half on the way back. Acknowledgements do not wait, and get lost by `ack_loss`
+    only.
 
     Raises
     ------

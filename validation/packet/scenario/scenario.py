@@ -70,7 +70,7 @@ class Scenario:
     epoch: float | Literal["auto"] = key(
         "auto",
         "Length [s] of the epochs in which sent packets are counted. \"auto\": each flow's own mean RTT, i.e. base "
-        "RTT + sending time + mean wait at the bottleneck during the second half of the warm-up. With `links`: "
+        "RTT + transmission time + mean wait at the bottleneck during the second half of the warm-up. With `links`: "
         "mean RTT of the flow's acknowledged segments in that time; of a flow without any, its base RTT and the "
         "mean waits at the links of its way.", unit="s", kind='float or "auto"',
     )  # fmt: skip
@@ -81,7 +81,7 @@ class Scenario:
     drops: tuple[Drop, ...] = key((), "At most 1000.", kind="tuple of Drop")
     links: tuple[Link, ...] = key((), "The network, instead of `bottleneck`.", kind="tuple of Link")
     nodes: tuple[str, ...] = key((), "If given, every link must join two of them.", kind="tuple of str")
-    record: Record = key(Record(), "Recordings beside the counters.")
+    record: Record = key(Record(), "Recordings besides the counters.")
     clock: Literal["auto", "grid", "double"] = key(
         "auto",
         "Double: plain double precision, sums as in ns-2, and infinitely fast links send 10^12 bit/s as there: "
@@ -329,10 +329,10 @@ class Scenario:
     def jitter_on(self, group: Flows, there: tuple[int, ...]) -> float:
         """Largest random delay [s] of a group's data packets over the links of a way there.
 
-        Where the group says nothing, a packet's sending time on the slowest of these links: hosts are not in step to
-        the nanosecond, and flows that were would be ruled by phase effects. None in rule book "ns2", which is to give
-        what ns-2 does; of a flow alone, which can be in step with no other; and of senders without a window, whose
-        packets are not called by those that leave a queue.
+        Where the group gives none, a packet's transmission time on the slowest of these links: hosts are not
+        synchronised to the nanosecond, and phase effects would rule flows that were. None with the profile "ns2", which
+        reproduces ns-2; for a flow alone, which has no other to follow; and for senders without a window, whose packets
+        are not released by those that leave a queue.
 
         Examples
         --------
@@ -348,7 +348,7 @@ class Scenario:
         return 8.0 * group.packet_size / min(self.ways[i].fastest for i in there)
 
     def jitters(self, group: Flows) -> tuple[float, float]:
-        """Least and greatest `jitter_on` over the ways of a group [s]."""
+        """Minimum and maximum `jitter_on` over the ways of a group [s]."""
         jitters = {self.jitter_on(group, there) for there, _ in self.routes_of(group) or [((0,), ())]}
         return min(jitters), max(jitters)
 
