@@ -582,7 +582,7 @@ page("lotka-volterra", {
     const fate = there
       ? `They settle in the time shown, to within ${percent(CLOSE)} of the equilibrium`
       : margin[0] > 0
-        ? `The equilibrium is stable${alike}, but they do not reach it in the time shown`
+        ? `The equilibrium is stable${alike}, but the flows do not reach it in the time shown`
         : `They do not settle: they move about the equilibrium${alike}`;
     const says =
       `${fate}. ` +
