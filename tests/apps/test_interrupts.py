@@ -125,7 +125,7 @@ zarr_store.to_disk = to_disk
 def test_a_store_that_is_being_built_leaves_nothing(tmp_path: Path) -> None:
     words = ["stability", "logistic", "--epsilon", "0.5:1:3", "--output", str(tmp_path / "x.zarr")]
     code, out, err = alone(BUILDING, words)
-    assert (code, out, err.strip()) == (130, "", "Error: interrupted")
+    assert (code, out, err.splitlines()[-1]) == (130, "", "Error: interrupted")  # below a slow machine's progress
     assert not list(tmp_path.iterdir())
 
 

@@ -251,6 +251,12 @@ def test_a_rule_that_cannot_be_compiled_says_why():
         def on_ack(f, now, acked):
             f.cwnd = not_there  # noqa: F821
 
+    with pytest.raises(RuleError, match="cannot be compiled: it makes a list"):
+
+        @congestion_control("mine")
+        def on_ack(f, now, acked):
+            f.cwnd = [1.0, 2.0][int(acked)]
+
     assert "mine" not in known_rules()
 
 

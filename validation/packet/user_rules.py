@@ -135,5 +135,8 @@ def _compile(name: str, hook: str, function: Callable[..., None]) -> tuple[int, 
         raise RuleError(f"{name}: {hook} cannot be compiled: f has no field {field}; rules use {FIELDS}") from error
     except NumbaError as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        lines = [line for line in lines if not line.startswith("Failed in ")] or lines  # these name a step of Numba
         reason = next((line for line in lines if "Field" in line or "Name" in line or "No " in line), lines[0])
+        if reason.startswith("NRT "):  # Numba's memory, which OPTIONS leave out
+            reason = "it makes a list or another Python object"
         raise RuleError(f"{name}: {hook} cannot be compiled: {reason}") from error
