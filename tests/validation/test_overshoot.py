@@ -1,6 +1,7 @@
 """NewReno by RFC 5681 that overruns its link for ever says so; others do not."""
 
 import dataclasses
+import re
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -22,8 +23,8 @@ def test_a_threshold_beyond_the_path_is_named():
     assert result.utilisation < 0.4 and result.timeouts.item() > 30
     warning = result.attrs["warning"]
     assert f"timed out {result.timeouts.item()} times" in warning and "1633 packets" in warning
-    assert "window_limit = 3266 or less" in warning and measure(result)["phase_warning"] == 0.0
-    for remedy in ({"sender": "sack"}, {"window_limit": 3266}, {"rules": "ns2"}):
+    assert "window_limit = 1633 or less" in warning and measure(result)["phase_warning"] == 0.0
+    for remedy in ({"sender": "sack"}, {"window_limit": 1633}, {"rules": "ns2"}):
         cured = lone(**remedy)
         assert cured.utilisation > 0.98 and not cured.attrs["warning"]
 
@@ -38,8 +39,9 @@ def test_a_threshold_beyond_the_path_is_named():
     st.sampled_from([0.0, 0.0, 0.01]),
 )
 @example("newreno", 5e7, 1.0, 2.5, 1, 0.0)
+@example("newreno", 1e8, 0.5, 1.5, 1, 0.0)
 def test_whoever_is_warned_is_cured_by_it(sender, rate, buffer, window, count, loss):
-    """A false alarm would be a run that the advice does not help; of 360 drawn runs with 10 warnings none was."""
+    """A false alarm would be a run that the advice does not help; each remedy that it names helps."""
     bdp = rate * 0.1 / 12000
     room = bdp * (1 + buffer)
     flows = Flows(count, sender, "rfc", rtt=0.1, packet_size=1500, window_limit=int(window * room))
@@ -48,8 +50,10 @@ def test_whoever_is_warned_is_cured_by_it(sender, rate, buffer, window, count, l
     if "timed out" not in result.attrs["warning"]:
         return
     assert sender == "newreno" and loss == 0.0
-    cured = simulate(dataclasses.replace(scenario, flows=(dataclasses.replace(flows, sender="sack"),)))
-    assert cured.utilisation > result.utilisation + 0.1
+    limit = int(re.findall(r"window_limit = (\d+) or less", result.attrs["warning"])[0])
+    for remedy in ({"sender": "sack"}, {"window_limit": limit}):
+        cured = simulate(dataclasses.replace(scenario, flows=(dataclasses.replace(flows, **remedy),)))
+        assert cured.utilisation > result.utilisation + 0.1
 
 
 @pytest.mark.slow

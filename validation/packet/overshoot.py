@@ -27,8 +27,8 @@ MANY, IDLE = 10, 0.7
 def overshoot_warning(scenario: Scenario, run: Run) -> str:
     """What such a run shows, in words; empty where nothing does.
 
-    Only where a link has a fixed rate, a drop-tail queue and no losses of its own, the whole way of a flow fits into
-    less than half of its advertised window, and the flow timed out time and again beside a link that is not used.
+    Only where a link has a fixed rate, a drop-tail queue and no losses of its own, the advertised window is larger than
+    what the way of the flow holds, and the flow timed out time and again while the link was not used.
     """
     if run.interrupted or run.stopped <= scenario.warm_up:
         return ""
@@ -52,13 +52,13 @@ def overshoot_warning(scenario: Scenario, run: Run) -> str:
             continue
         rate, buffer, number = min(limited)
         room = rate * float(run.base_rtt[i]) / (8.0 * flow.packet_size) + buffer
-        if flow.window_limit <= 2.0 * room or utilisation[number] >= IDLE:
+        if flow.window_limit <= room or utilisation[number] >= IDLE:
             continue
         return (
             f"flow {i} timed out {int(run.counts[i, k.TIMEOUTS])} times on a link without losses of its own, "
             f"{bare(scenario.link_names[number])}, which was used to {utilisation[number]:.0%}: a timeout in fast "
             f"recovery leaves a threshold of half of what is outstanding (RFC 5681), up to half of window_limit = "
             f"{flow.window_limit}, and slow start up to it overruns the {room:.0f} packets that link and buffer hold, "
-            f'again and again. sender = "sack" repairs that, and so does window_limit = {int(2 * room)} or less'
+            f'again and again. sender = "sack" repairs that, and so does window_limit = {int(room)} or less'
         )
     return ""
