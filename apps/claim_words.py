@@ -33,7 +33,7 @@ def chosen_cell(cells: Sequence[str], verdict: str, rows: statements.Rows) -> st
 
 
 def measured(claim: Claim, decision: Mapping[str, Any], verdict: str = "") -> str:
-    """What came out for a claim where it has a verdict, and what would fulfil it, for one who does not know the ledger.
+    r"""What came out for a claim where it has a verdict, and what would fulfil it, for one who does not know the ledger.
 
     Parameters
     ----------
@@ -47,8 +47,10 @@ def measured(claim: Claim, decision: Mapping[str, Any], verdict: str = "") -> st
     --------
     >>> came = {"packets": {"mean": 0.99, "low": 0.978, "high": 1.01, "n": 20}, "shown": "a"}
     >>> came["readings"] = [["a", "holds", 0.99], ["b", "holds", 0.97]]
-    >>> measured(ledger.get_claim("sub_packet.s1.repetitive"), came, "holds")[87:]
-    '99 % (95 % interval 97.8 to 100 %, 20 runs), under one of 2 interpretations. The claim needs at least 50 %.'
+    >>> text = measured(ledger.get_claim("sub_packet.s1.repetitive"), came, "holds")
+    >>> print(*text[87:].split("; "), sep="\n")
+    99 % (95 % interval 97.8 to 100 %, 20 runs), under one interpretation
+    the claim holds under each of 2 interpretations. The claim needs at least 50 %.
     """
     who = "Measured" if decision.get("packets") else "Computed"
     return f"{who}: {claim.quantity.partition('; ')[0]}: {_result(claim, decision, verdict)}. {needed(claim)}"
@@ -96,7 +98,9 @@ def _result(claim: Claim, decision: Mapping[str, Any], verdict: str) -> str:
     if not with_verdict or (by_model and same):
         text = _with_interval(claim, decision["model" if by_model else "packets"] or {}, by_model)
     elif not by_model and wanted != rules.OPEN and [on_show, wanted] in [list(one[:2]) for one in readings]:
-        text = f"{_with_interval(claim, decision['packets'], by_model)}, under one of {under}"
+        holding = f"each of {len(readings)}" if same else f"{len(with_verdict)} of {len(readings)}"
+        number = _with_interval(claim, decision["packets"], by_model)
+        text = f"{number}, under one interpretation; the claim {wanted} under {holding} interpretations"
     else:
         text = f"{_ends(claim, with_verdict)}, under {under}"
     if verdict == rules.CONDITIONS:

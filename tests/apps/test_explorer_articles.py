@@ -146,7 +146,7 @@ def test_a_claim_shows_a_number_that_has_its_verdict() -> None:
         if verdict == FAILS:
             assert not any(within.holds(x) for x in ends), (name, shown)
         if verdict == CONDITIONS:
-            assert "where the claim holds" in shown and "where it does not hold" in shown, (name, shown)
+            assert "the claim holds" in shown and "where it does not hold" in shown, (name, shown)
         if verdict == OPEN and "where" not in shown and len(ends) == 2:  # all fail, on both sides
             assert ends[0] <= within.high + slack and ends[1] >= within.low - slack, (name, shown)
     assert seen == {HOLDS, CONDITIONS, FAILS, OPEN}
