@@ -33,7 +33,7 @@ def chosen_cell(cells: Sequence[str], verdict: str, rows: statements.Rows) -> st
 
 
 def measured(claim: Claim, decision: Mapping[str, Any], verdict: str = "") -> str:
-    r"""What came out for a claim where it has a verdict, and what would fulfil it, for one who does not know the ledger.
+    r"""What came out for a claim where it has a verdict, and what would fulfil it, in a sentence.
 
     Parameters
     ----------

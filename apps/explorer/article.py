@@ -141,6 +141,8 @@ def articles() -> dict[str, Article]:
 
 def facts(article: Article, pages: Mapping[str, Page]) -> dict[str, Any]:
     """What the script must know of an article: its steps, with checked values, and the statements that it names."""
+    from tcpdynamics.paper_figures import ledger
+
     steps, moved = [], others_of(article)
     for step in article.steps:
         values, complaints = pages[step["page"] or article.page].read(step["values"])
@@ -150,6 +152,7 @@ def facts(article: Article, pages: Mapping[str, Page]) -> dict[str, Any]:
     return {
         "heading": article.heading,
         "finding": article.finding,
+        "cite": ledger.ledger().papers[article.paper].cite,
         "steps": steps,
         "page": article.page,
         "bench": pages[article.page].title,

@@ -217,6 +217,7 @@ export const article = (root, spec) => {
       plotly: "",
       captioned: (c) => step.controls.includes(c.name) || values[c.name] !== c.start,
       link: () => location.href.replace(/[?#].*$/, "") + stepWords(k),
+      source: () => `On ${facts.cite}. tcpdynamics explorer, ${spec.slug}${stepWords(k)}`,
     };
     const codes = [];
     const { menu, code } = figureParts(bench, f, () => scene.figures[f.name], values, say, codes);

@@ -98,7 +98,9 @@ const saveMenu = (spec, f, figureOf, values, say, code) => {
       element("p", {}, ...maths(figure.says || "")).textContent,
       values ? settings(spec, values) : "",
       // a model's address is no line to read; its equations stand above
-      `tcpdynamics explorer, ${spec.slug}${words && words.length < 120 ? `?${words}` : ""}`,
+      spec.source
+        ? spec.source()
+        : `tcpdynamics explorer, ${spec.slug}${words && words.length < 120 ? `?${words}` : ""}`,
     ];
   };
   const attempt = (job) => async () => {
