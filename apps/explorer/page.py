@@ -85,7 +85,8 @@ class Control:
         """
         integer = self.step == 1
         try:
-            value = only_number(self.name, text, self.unit)
+            # what does not print is no part of a number: scripts and Python strip other characters
+            value = only_number(self.name, text, self.unit) if text.isprintable() else math.nan
         except InputError:
             value = math.nan
         if not self.low <= value <= self.high or (integer and value != math.floor(value)):

@@ -23,19 +23,35 @@ WHAT = "Models of TCP congestion control from five papers, moved by sliders and 
 _CARD = """<meta property="og:image" content="{}">
 <meta name="twitter:card" content="summary_large_image">
 """
-#: A sentence where a file of the document does not come; scripts that are added later have their own.
-_LACKING = """addEventListener("error", ({ target }) => {
-  const address = target.src || target.href, there = document.querySelector(".lacking b");
-  if (!address || document.readyState !== "loading") return;
-  const name = address.split("/").pop();
-  if (there) return there.append(`, ${name}`);
-  const said = document.createElement("p");
-  said.className = "complaint lacking";
-  said.setAttribute("role", "alert");
-  said.innerHTML = 'A file of this page did not come: <b></b>. <a href="">Load again</a>';
-  said.querySelector("b").textContent = name;
-  document.body.prepend(said);
-}, true);"""
+#: A sentence where a file of the document does not come, or not soon; scripts that are added later have their own.
+_LACKING = """{
+  const lacking = (what, name) => {
+    const there = document.querySelector(".lacking b");
+    if (there) return there.append(`, ${name}`);
+    const said = document.createElement("p");
+    said.className = "complaint lacking";
+    said.setAttribute("role", "alert");
+    said.innerHTML = `${what}: <b></b>. <a href="">Load again</a>`;
+    said.querySelector("b").textContent = name;
+    (document.body || document.documentElement).prepend(said);
+    return said;
+  };
+  const nameOf = (address) => address.split("/").pop();
+  addEventListener("error", ({ target }) => {
+    const address = target.src || target.href;
+    if (address && document.readyState === "loading") lacking("A file of this page did not come", nameOf(address));
+  }, true);
+  setTimeout(() => {
+    if (document.readyState !== "loading" || document.querySelector(".lacking")) return;
+    const style = document.querySelector("link[rel=stylesheet]");
+    const came = new Set(performance.getEntriesByType("resource").map((one) => one.name));
+    const late = [...document.querySelectorAll("script[src]")].find((one) => !came.has(one.src));
+    const name = style.sheet ? late?.src || "one of its scripts" : style.href;
+    const said = lacking("A file of this page has not come yet", nameOf(name));
+    if (style.sheet) addEventListener("DOMContentLoaded", () => said.remove(), { once: true });
+    else style.remove(); // nothing is painted before it
+  }, LATE);
+}""".replace("LATE", str(1800))
 _DOCUMENT = """<!doctype html>
 <html lang="en">
 <head>
@@ -46,11 +62,11 @@ _DOCUMENT = """<!doctype html>
 <meta property="og:title" content="{title}">
 <meta property="og:description" content="{about}">
 {card}<link rel="icon" href="data:,">
+<script>{lacking}</script>
 <link rel="stylesheet" href="{style}">
 </head>
 <body>
 <a class="skip" href="#page">Skip to the page</a>
-<script>{lacking}</script>
 <header><nav><a class="brand" href="{home}"><strong>{brand}</strong></a>{links}</nav></header>
 <main id="page" tabindex="-1"></main>
 {end}{scripts}

@@ -24,6 +24,7 @@ PAGES = {slug: page for slug, page in pages().items() if page.controls}
 ODD = (
     "", " ", "nan", "inf", "-inf", "1e999", "-1", "0", "1/4", "3/0", "10 %", "5%", "1,2", "0x10", "1_000", "٣", "'",
     '"', "it's", "<b>",
+    "\x1c5", "\x855", "\ufeff1", "\xa05", "\u200b", "5\n", "a\tb", "\u3000", "😀" * 50, "\U000e0001",
     "\\", "1e-3", "2.5", "7", "100", "200ms", "3Mbit/s", "0.1 s", "+2", ".5", "5.", "9" * 61, "é", "😀",
 )  # fmt: skip
 
@@ -58,7 +59,7 @@ def drawn(random: random.Random) -> tuple[str, str]:
         pairs += [(f"a{i}", "1") for i in range(120)]
     if random.random() < 0.01:
         pairs.append(("loss", "9" * 5000))
-    return slug, urlencode(pairs)
+    return slug, urlencode(pairs) + "&" * random.choice([0] * 50 + [1, 99, 100, 101])
 
 
 def read(slug: str, search: str) -> tuple[dict[str, Any], list[str]]:

@@ -80,6 +80,29 @@ def test_a_script_that_does_not_come_is_told_and_can_be_loaded_again(browser: Br
     page.close()
 
 
+@pytest.mark.parametrize("pattern", ["**/core.js", "**/style.css", "**/sub-packet.js", "**/functions/**"])
+def test_a_file_that_hangs_has_a_sentence(alone: tuple[Page, list[str]], server: str, pattern: str) -> None:
+    page, _ = alone
+    hanging: list[Route] = []
+    page.route(pattern, lambda route: hanging.append(route))
+    page.goto(f"{server}/sub-packet", wait_until="commit")
+    page.get_by_text("A file of this page has not come yet").wait_for(timeout=6000)
+    assert "sub-packet" in pattern or "functions" in pattern or pattern[3:] in page.locator(".lacking").inner_text()
+    page.screenshot(timeout=6000)  # it is painted
+    for route in hanging:
+        route.continue_()
+    page.locator(".picture canvas, .picture svg").first.wait_for()
+    assert page.locator(".lacking").count() == ("style" in pattern)
+
+
+def test_a_picture_out_of_sight_is_no_wider_than_a_window_that_was_narrowed(tab: Page, files: Path) -> None:
+    tab.set_viewport_size({"width": 1280, "height": 720})
+    opened(tab, (files / "leap.html").as_uri())
+    for width in (844, 390, 320):
+        tab.set_viewport_size({"width": width, "height": 640})
+        tab.wait_for_function("(most) => document.documentElement.scrollWidth <= most", arg=width, timeout=6000)
+
+
 def test_a_server_that_is_slow_is_told(alone: tuple[Page, list[str]], server: str) -> None:
     page, _ = alone
     opened(page, f"{server}/sub-packet")

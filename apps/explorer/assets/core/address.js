@@ -14,13 +14,25 @@ const othersOf = ({ figures = [], article = false }) =>
     }),
   );
 
-/** Words that Python would show in quotes. @param {string} text */
-const quoted = (text) => {
-  const quote = text.includes("'") && !text.includes('"') ? '"' : "'";
-  return (
-    quote + text.replace(/\\/g, "\\\\").replaceAll(quote, quote === "'" && text.includes('"') ? "\\'" : quote) + quote
-  );
+/** What Python does not print. */
+const HIDDEN = /[\p{C}\p{Zl}\p{Zp}]|(?! )\p{Zs}/gu;
+const SHORT = { "\t": "\\t", "\n": "\\n", "\r": "\\r" };
+/** A character by its code, as Python writes it. @param {string} one */
+const byCode = (one) => {
+  const code = /** @type {number} */ (one.codePointAt(0));
+  const [letter, digits] = code < 0x100 ? ["x", 2] : code < 0x10000 ? ["u", 4] : ["U", 8];
+  return SHORT[one] || `\\${letter}${code.toString(16).padStart(digits, "0")}`;
 };
+
+/** The first words of a text, as Python would show them in quotes. @param {string} text */
+const quoted = (text) => {
+  const words = cut(text),
+    quote = words.includes("'") && !words.includes('"') ? '"' : "'",
+    plain = words.replace(/\\/g, "\\\\").replace(HIDDEN, byCode);
+  return quote + plain.replaceAll(quote, quote === "'" && words.includes('"') ? "\\'" : quote) + quote;
+};
+/** Its first characters. @param {string} text */
+const cut = (text) => [...text.slice(0, 80)].slice(0, 40).join("");
 
 /**
  * A sentence of what is wrong with the value of a control, or null; `name` and `range` as the reader sees them: those
@@ -33,7 +45,7 @@ export const refusal = (
   name = c.meaning ? `${c.meaning} (\`${c.name}\`)` : `\`${c.name}\``,
   range = c.range,
 ) => {
-  const got = `got ${quoted(text.slice(0, 40))}`,
+  const got = `got ${quoted(text)}`,
     whole = c.step === 1;
   if (c.lines) return [...text].length > c.longest ? `${name} must have at most ${c.longest} characters` : null;
   if (c.choices) return c.choices.includes(text) ? null : `${name} must be one of ${c.choices.join(", ")}, ${got}`;
@@ -57,14 +69,15 @@ export const readAddress = (spec, written, others = othersOf(spec)) => {
   const words = wordsOf(written);
   if (written.length > MAX_ADDRESS)
     return [values, [`the address is longer than ${MAX_ADDRESS} characters and was not read`]];
-  if (words.length > MAX_WORDS) return [values, [`the address has more than ${MAX_WORDS} words and was not read`]];
+  if (written.split("&").length > MAX_WORDS)
+    return [values, [`the address has more than ${MAX_WORDS} words and was not read`]];
   const twice = words.map(([name]) => name).find((name, i, all) => all.indexOf(name) < i);
-  if (twice !== undefined) return [values, [`the address has ${twice.slice(0, 40)} twice and was not read`]];
+  if (twice !== undefined) return [values, [`the address has ${cut(twice)} twice and was not read`]];
   const known = new Map(words);
   for (const c of spec.controls) {
     const text = known.get(c.name);
     if (text === undefined) continue;
-    const x = c.choices || c.lines ? text : number(text, c.unit),
+    const x = c.choices || c.lines ? text : text.search(HIDDEN) < 0 ? number(text, c.unit) : NaN,
       why = refusal(c, x, text);
     if (why) complaints.push(`${why}; ${c.shown || c.start} is shown`);
     else values[c.name] = x;
@@ -74,13 +87,13 @@ export const readAddress = (spec, written, others = othersOf(spec)) => {
     const text = known.get(name);
     if (may && text !== undefined && !may.includes(text))
       complaints.push(
-        `\`${name}\` must be ${may.length > 1 ? "one of " : ""}${may.join(", ")}, got ${quoted(text.slice(0, 40))}`,
+        `\`${name}\` must be ${may.length > 1 ? "one of " : ""}${may.join(", ")}, got ${quoted(text)}`,
       );
     known.delete(name);
   }
   const strange = [...known.keys()].sort()[0];
   if (strange !== undefined)
-    complaints.push(strange === "embed" ? NOT_EMBEDDED : `this page has no ${quoted(strange.slice(0, 40))}`);
+    complaints.push(strange === "embed" ? NOT_EMBEDDED : `this page has no ${quoted(strange)}`);
   return [values, complaints];
 };
 

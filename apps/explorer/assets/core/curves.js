@@ -406,8 +406,8 @@ export class Curves extends Picture {
   }
 
   resize() {
-    this.wide = 0;
-    if (this.plot) this.redraw();
+    if (this.plot) this.key = "";
+    super.resize();
   }
   redraw() {
     if (this.plot) {

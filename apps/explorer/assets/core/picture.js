@@ -80,9 +80,12 @@ export class Picture {
     return "";
   }
 
+  /** Also out of sight: a picture that is wider than its box would widen the page. */
   resize() {
     this.wide = 0;
-    if (this.box && this.data) this.show(this.data);
+    if (!this.box || !this.data) return;
+    this.due = true;
+    this.update();
   }
 
   redraw() {
