@@ -42,7 +42,8 @@ const box = element => element.getBoundingClientRect();
 const over = figures.filter(figure => {
   const [place, drawn] = [box(figure.closest(".plot")), box(figure.querySelector("svg"))];
   const words = [...figure.querySelectorAll("text")].map(box);
-  return drawn.bottom > place.bottom + 1 || words.some(word => word.right > drawn.right + 2 || word.left < drawn.left - 2);
+  const cut = words.some((word) => word.right > drawn.right + 2 || word.left < drawn.left - 2);
+  return drawn.bottom > place.bottom + 1 || cut;
 });
 const columns = figures.map(figure =>
   new Set([...figure.querySelectorAll("svg svg")].map(panel => Math.round(panel.getAttribute("x")))).size);

@@ -86,9 +86,7 @@ export const readAddress = (spec, written, others = othersOf(spec)) => {
   for (const [name, may] of others) {
     const text = known.get(name);
     if (may && text !== undefined && !may.includes(text))
-      complaints.push(
-        `\`${name}\` must be ${may.length > 1 ? "one of " : ""}${may.join(", ")}, got ${quoted(text)}`,
-      );
+      complaints.push(`\`${name}\` must be ${may.length > 1 ? "one of " : ""}${may.join(", ")}, got ${quoted(text)}`);
     known.delete(name);
   }
   const strange = [...known.keys()].sort()[0];

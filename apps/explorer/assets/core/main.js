@@ -28,7 +28,10 @@ const dash = async () => {
     await loaded;
   }
 };
-addEventListener("load", () => setTimeout(dash, 500));
+/** The first picture of a simulation comes when it has run. */
+const later = () =>
+  document.querySelector("[data-state=running], [data-state=waiting]") ? setTimeout(later, 500) : dash();
+addEventListener("load", () => setTimeout(later, 500));
 document.querySelectorAll("header details").forEach(closing);
 // The address is the page's: the link's own `#page` would be read as its settings.
 document.querySelector(".skip")?.addEventListener("click", (event) => {

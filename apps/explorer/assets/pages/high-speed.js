@@ -51,7 +51,7 @@ const sawtooth = (growth, share, peak, loss, times) => {
 const repeated = (growth, share, peak, loss) => {
   let high = peak,
     rounds = 0;
-  for (let i = 0, before = 0; i < 300 && Math.abs(high / before - 1) > 1e-7; i++) {
+  for (let i = 0, before = 0; i < 300 && Math.abs(high / before - 1) > 1e-9; i++) {
     before = high;
     [high, rounds] = tooth(growth, (1 - share(high)) * high, loss);
   }
