@@ -131,6 +131,9 @@ def test_a_bad_value_stays_in_its_field_with_a_sentence_until_it_is_mended(tab: 
     tab.set_viewport_size({"width": 390, "height": 844})
     opened(tab, f"{server}/{slug}")
     if tab.locator(".which").count():
+        units = {c.name: f" [{c.unit}]" for c in sliders(slug) if c.unit not in ("", "1")}
+        for name, word in tab.locator(".which option").evaluate_all("(all) => all.map((o) => [o.value, o.text])"):
+            assert not name or word.endswith(units.get(name, "")), word  # a telephone shows no other label
         tab.locator(".which").select_option("")
     for control in sliders(slug):
         field = tab.locator(f"#control-{control.name} + input")

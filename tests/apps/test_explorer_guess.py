@@ -92,6 +92,21 @@ def test_values_are_chosen_at_the_ticks_of_the_picture(tab: Page, files: Path, s
         assert any(re.search(rf" {re.escape(tick)}( [^\d]*)?$", label) for tick in ticks - {""}), (label, ticks)
 
 
+@pytest.mark.parametrize("slug", BENCHES)
+def test_a_task_is_a_question_that_names_the_quantity_and_the_axis(tab: Page, files: Path, slug: str) -> None:
+    begin(tab, files, slug)
+    if not tab.locator(".guess-panel").count():
+        return  # it has no curve to draw
+    task = tab.locator(".guess-panel > :is(p, legend)").first.inner_text()
+    asked, drawn, _ = task.partition(" Draw it with the pointer")
+    assert asked.endswith("?") and not re.search("[(:]", asked), asked  # the names of series are for the legend
+    axes = tab.locator(".guess-picture > svg")
+    assert bool(drawn) == (axes.count() == 1)
+    if drawn:
+        titles = re.sub(r"^.*?: | \[[^]]*\]", "", axes.get_attribute("aria-label") or "").replace(" against ", " ")
+        assert all(re.search(rf"\b{re.escape(word)}", asked) for word in re.findall(r"[\w']+", titles)), (asked, titles)
+
+
 def test_on_a_logarithmic_axis_the_distance_is_a_factor(tab: Page, files: Path) -> None:
     """A flat guess, by keyboard alone; both axes are logarithmic."""
     begin(tab, files, "high-speed")

@@ -28,7 +28,7 @@ PRESETS = [(preset.name, pages()["my-link"].start() | preset.values) for preset 
 
 def column(tab: Page, method: str) -> dict[str, str]:
     """What the table shows of a method, by quantity."""
-    place = tab.locator(".methods thead th").all_inner_texts().index(method) + 2
+    place = next(i for i, head in enumerate(tab.locator(".methods thead th").all_inner_texts(), 2) if method in head)
     heads = tab.locator(".methods tbody th").all_inner_texts()
     return dict(zip(heads, tab.locator(f".methods tbody td:nth-child({place}) > span").all_inner_texts(), strict=True))
 
@@ -95,7 +95,7 @@ def test_how_far_the_chain_is_from_linux_stands_where_nothing_else_does(tab: Pag
 def test_records_are_named_where_they_are_near(tab: Page, server: str) -> None:
     for words, said in (
         ("", "Recorded on this link."),
-        ("users=110", "Nearest record: 100 users. It differs by users 10 %."),
+        ("users=110", "Nearest record at 100 users. It differs by users 10 %."),
         ("users=150", "No record near this link."),
         ("users=2&rate=10&base_rtt=40&buffer=66&packet_size=1514&sender=linux-bbr", "Recorded on this link."),
     ):
@@ -104,6 +104,99 @@ def test_records_are_named_where_they_are_near(tab: Page, server: str) -> None:
     stacks = column(tab, "Stacks, recorded")
     assert stacks["where it holds"].startswith("6 stacks") and " to " in stacks["packets lost"]
     assert stacks["fairness (Jain, 20 s)"] == "not recorded"
+
+
+#: Units of the fields, as a sentence has them.
+UNITS = {
+    "users": "users", "Mbit/s": "rate", "packets of buffer": "buffer", "bytes a packet": "packet_size",
+}  # fmt: skip
+#: What a sentence gives of a link, in percent: quantity and the words around its number.
+GIVEN = {
+    key: rf"{before}(\d[\d.]*(?: to [\d.]+)?) %{after}"
+    for key, before, after in (
+        ("loss", "", " of the packets"),
+        ("silent", "silent in ", " of the round trips"),
+        ("nothing", "", " of the users"),
+    )
+}
+
+
+def links_of(values: dict[str, Any], at: str) -> list[dict[str, Any]]:
+    """The links that `at` names, otherwise as the chosen one: 80 and 90 users."""
+    named: dict[str, list[float]] = {}
+    field = ""
+    for word in reversed(re.split(r", | and ", at) if at else []):
+        number, _, unit = word.partition(" ")
+        field = UNITS[unit] if unit else field
+        named.setdefault(field, []).append(float(number.replace(",", "")))
+    return [values | dict(zip(named, some, strict=True)) for some in itertools.product(*named.values())]
+
+
+def given(by: str, link: dict[str, Any], key: str) -> list[float]:
+    """What a method gives of exactly this link."""
+    if "chain" in by:
+        return [float(by_chain(np.array([float(link["users"])]), *(link[name] for name in FIELDS[1:]))[key][0])]
+    if "packets" in by:
+        assert (pages()["my-link"].start() | {"users": link["users"]}).items() == link.items()
+        return [link_records.recorded()["packets"][f"{link['users']:g}"][key]["mean"]]
+    of = {link["sender"]} if "Linux" in by else set(re.split(r", | and ", by))
+    where = {name: link[name] for name in (*FIELDS, "queue")}
+    found = [p for p in link_records.recorded()["points"] if where.items() <= p.items() and p["sender"] in of]
+    assert len(found) == len(of), (by, link)
+    return [p[key][0] for p in found]
+
+
+@pytest.mark.parametrize(
+    ("words", "by"),
+    [
+        ("", "simulated packets"),
+        ("sender=linux-cubic", "recorded Linux"),
+        ("users=85", "packets, simulated at 80 and 90 users"),
+        ("users=165&sender=linux-cubic", "Linux, recorded at 100 and 200 users"),
+        ("rate=1.25", "the chain"),
+        ("rate=0.85", "the chain"),
+        ("buffer=40", "the chain"),
+        ("packet_size=400", "the chain"),
+        ("users=310", "the chain"),
+        ("rate=1.003&sender=linux-cubic", "Linux, recorded at 1 Mbit/s"),
+        ("rate=0.9&buffer=45&sender=linux-bbr", "Linux, recorded at 1 Mbit/s and 50 packets of buffer"),
+        ("users=2&rate=10&base_rtt=40&buffer=66&packet_size=1514", "recorded Linux"),
+        ("users=2&rate=10&base_rtt=40&buffer=60&packet_size=1500", "Linux, recorded at 66 packets of buffer and 1,514"),
+        ("users=5", ""),
+    ],
+)
+def test_each_number_is_of_the_link_or_of_one_that_is_named(tab: Page, server: str, words: str, by: str) -> None:
+    start = pages()["my-link"].start()
+    asked = dict(word.split("=") for word in words.split("&") if word)
+    values = start | {k: x if isinstance(start[k], str) else float(x) for k, x in asked.items()}
+    opened(tab, f"{server}/my-link?{words}")
+    said = tab.locator(".reading").first.inner_text()
+    assert said.startswith(f"By {by}" if by else "No result")
+    two_stacks = values["users"] == 2
+    parts = re.findall(
+        r"By (.+?)(?:, (?:simulated|recorded))?(?: at ([^:]+))?(?:: |(?<!\d), )(?=\d)(.*?)(?= By |$)", said
+    )
+    assert len(parts) == bool(by) + two_stacks and (not two_stacks or "quic-go" in parts[1][0])
+    for method, at, told in parts:
+        for key, pattern in GIVEN.items():
+            for number in re.findall(pattern, told):
+                all_of = [x for link in links_of(values, at) for x in given(method, link, key)]
+                ends = [float(x) / 100 for x in number.split(" to ")]
+                assert [ends[0], ends[-1]] == pytest.approx([min(all_of), max(all_of)], rel=0.05, abs=1e-6), (
+                    key,
+                    method,
+                )
+        assert "packets are dropped" in told
+    warned = "The chain may be far off here: run packets." in said
+    assert warned == (by == "the chain")
+    # the column of Linux names the link of its record, too; the chain is compared with this link's record alone
+    head = next(one for one in tab.locator(".methods thead th").all_inner_texts() if "Linux" in one)
+    cell = column(tab, "Linux, recorded")["packets lost"]
+    (link,) = links_of(values, head.removeprefix("Linux, recorded").removeprefix(" at "))
+    if cell != "not covered":
+        assert float(cell.split(" %")[0]) / 100 == pytest.approx(given("Linux", link, "loss")[0], rel=0.05)
+    if link != values:
+        assert "numbers of Linux" not in column(tab, "Chain")["where it holds"]
 
 
 def test_linux_stands_in_the_chart_where_its_record_covers_the_link(tab: Page, server: str) -> None:

@@ -64,8 +64,8 @@ PAGE = Page(
         ),
         Figure(
             "users",
-            "Loss, silence and users with nothing as users are added: curves by the chain, points by packets, "
-            "rings by Linux",
+            "Packets lost, time silent and users who get nothing, as users are added: curves by the chain, points by "
+            "packets, rings by Linux",
             "Loss, time silent and users with nothing, against users; curves: chain, points: packets, rings: Linux",
             code=shown(numbers.along, *FIELDS, covered=covered),
         ),

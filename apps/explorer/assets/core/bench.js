@@ -5,6 +5,7 @@ import { controlsOf, counts, within } from "./controls.js";
 import { complaint, element, headed, maths } from "./dom.js";
 import { figureSection, pictureBox } from "./figure-box.js";
 import { first } from "./guess.js";
+import { title } from "./numbers.js";
 import { link, pointing } from "./pointing.js";
 import { drawingOf } from "./pages.js";
 import { get } from "./server.js";
@@ -41,7 +42,7 @@ const asideOf = (spec, controls, values, buttons) => {
   const which = element(
     "select",
     { class: "which", "aria-label": "Parameter that is shown", onchange: () => choose(which.value) },
-    ...shown.map((c) => element("option", { value: c.name }, c.meaning)),
+    ...shown.map((c) => element("option", { value: c.name }, title(c.meaning, c.unit))),
     element("option", { value: "" }, "all parameters"),
   );
   const choose = (name) => {

@@ -2,6 +2,8 @@
 // Guess first: with the switch on, pictures hide until the reader has drawn a curve, by pointer or by values at a few
 // places, or chosen an answer. Then the answer is laid over the guess. A page offers choices by what it shows:
 //   figures.chart.show({ ..., guess: { question: "Does it settle?", choices: ["yes", "no"], answer: "yes" } })
+// A curve to draw has its question in words, and its quantity where the axis has several:
+//   figures.users.show({ ..., asks: "What fraction is lost?", quantity: "fraction lost" })
 import { element } from "./dom.js";
 import { between, brief, percent } from "./numbers.js";
 import { picture } from "./pages.js";
@@ -43,6 +45,8 @@ const question = (figures) => {
     return {
       figure,
       curves,
+      asks: data.asks,
+      quantity: data.quantity,
       xTitle: data.xTitle,
       yTitle: data.yTitle,
       xPercent: data.xPercent,
@@ -96,7 +100,7 @@ const drawing = (asked, reveal) => {
     yRange,
   } = asked;
   const unit = (/\[(.*)\]$/.exec(yTitle) || ["", ""])[1],
-    quantity = yTitle.replace(/ \[.*\]$/, ""),
+    quantity = asked.quantity || yTitle.replace(/ \[.*\]$/, ""),
     inUnits = (x) => (yPercent ? percent(x) : `${brief(Number(x.toPrecision(3)))}${unit ? ` ${unit}` : ""}`);
   const at = (x) => placeText(x, xLog, xPercent),
     [, across, of] = /^(.*?)(?: \[(.*)\])?$/.exec(xTitle);
@@ -117,7 +121,7 @@ const drawing = (asked, reveal) => {
   const plane = picture("plane", box, {
     name: "guess",
     title: "Your guess",
-    alt: `Axes to draw in: ${yTitle} against ${xTitle}`,
+    alt: `Axes to draw in: ${asked.quantity || yTitle} against ${xTitle}`,
   });
   let last = null,
     answered = false;
@@ -140,7 +144,7 @@ const drawing = (asked, reveal) => {
   const show = () =>
     plane.show({
       xTitle,
-      yTitle,
+      yTitle: answered ? yTitle : asked.quantity || yTitle,
       xPercent,
       yPercent,
       xLog,
@@ -231,8 +235,7 @@ const drawing = (asked, reveal) => {
     element(
       "p",
       {},
-      `Draw ${curve.name === quantity ? curve.name : `${quantity} (${curve.name})`} with the ` +
-        "pointer, or choose values:",
+      `${asked.asks || `What is the ${quantity} at each ${across}?`} Draw it with the pointer, or choose values:`,
     ),
     box,
     element(

@@ -46,6 +46,15 @@ export const usersOf = (chain, link, constants) => {
 };
 
 /**
+ * The recorded number of users, or else its neighbours; at an end there is one.
+ * @param {number[]} recorded in order @param {number} n
+ */
+export const neighboursOf = (recorded, n) =>
+  [...new Set([recorded.findLast((one) => one <= n), recorded.find((one) => one >= n)])].filter(
+    (one) => one !== undefined,
+  );
+
+/**
  * A fraction as people write it, small ones too: 16 %, 2.4 %, 0.06 %, below 0.001 %; with `more` digits.
  * @param {number} x
  */

@@ -1,5 +1,6 @@
 // @ts-check
-// Recorded links beside a link: which is nearest, and by how much its values differ.
+// Recorded links and a link: which is nearest, and by how much its values differ.
+import { brief, listed, percent } from "../core/numbers.js";
 
 /** What makes a link, and its unit. */
 export const FIELDS = {
@@ -25,11 +26,23 @@ export const nearest = (points, values, fits) => {
   return best && apart(best, values) <= NEAR ? best : null;
 };
 
+/** In what a record is of another link. */
+const different = (point, values) => Object.keys(FIELDS).filter((k) => point[k] !== values[k]);
+
+/** The records of the link itself, which may have other numbers of users. */
+export const ofLink = (points, values, fits) =>
+  points.filter((p) => p.queue === values.queue && fits(p) && different(p, { ...values, users: p.users }).length === 0);
+
+/** Where a record of another link was made: at 100 users; nothing for the link itself. */
+export const where = (point, values) => {
+  const own = different(point, values).map((k) => `${brief(point[k])} ${FIELDS[k]}`);
+  return own.length ? ` at ${listed(own)}` : "";
+};
+
 /** A sentence of what a record is of. */
 export const described = (point, values) => {
-  const different = Object.keys(FIELDS).filter((k) => factor(point[k], values[k]) > 1.005);
-  if (!different.length) return "Recorded on this link.";
-  const off = different.map((k) => `${NAMES[k]} ${Math.round(100 * (factor(point[k], values[k]) - 1))} %`);
-  const where = different.map((k) => `${point[k]} ${FIELDS[k]}`);
-  return `Nearest record: ${where.join(", ")}. It differs by ${off.join(", ")}.`;
+  const at = where(point, values);
+  if (!at) return "Recorded on this link.";
+  const off = different(point, values).map((k) => `${NAMES[k]} ${percent(factor(point[k], values[k]) - 1)}`);
+  return `Nearest record${at}. It differs by ${off.join(", ")}.`;
 };

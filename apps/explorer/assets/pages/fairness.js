@@ -47,6 +47,7 @@ page("fairness", {
       even = shares.map((_, i) => i / n),
       most = apart.indexOf(Math.max(...apart));
     figures.lorenz.show({
+      asks: "What fraction of the throughput does each fraction of the flows get, poorest first?",
       xTitle: "fraction of the flows, poorest first",
       yTitle: "fraction of the throughput",
       xPercent: true,

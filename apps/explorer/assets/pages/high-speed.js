@@ -94,6 +94,7 @@ page("high-speed", {
     const wide = { x: losses, xTitle: "loss rate", xLog: true, log: true, marker: values.loss, linked: "loss" };
     figures.response.show({
       ...wide,
+      asks: "What is the window of Reno at each loss rate?",
       yTitle: title("window", "packet"),
       series: each((one) => losses.map(one.response)),
     });

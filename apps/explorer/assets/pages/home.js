@@ -9,7 +9,7 @@ import { drawingOf, page } from "../core/pages.js";
 import { functionsOf, script } from "../core/server.js";
 import { stage } from "../core/stage.js";
 import { started, uniform } from "../models/flow.js";
-import { percent, usersOf } from "../models/link.js";
+import { neighboursOf, percent, usersOf } from "../models/link.js";
 
 const DOTS = 100,
   SIDE = 10;
@@ -31,13 +31,7 @@ const interval = ([mean, low, high]) => {
 /** What has records, and how they were made. */
 const RECORDED = { packets: "Packets were simulated", Linux: "Linux was measured" };
 
-/** The recorded number of users, or else its neighbours; at an end there is one. */
-const neighboursOf = (table, n) => {
-  const all = Object.keys(table).map(Number);
-  return [...new Set([all.findLast((one) => one <= n), all.find((one) => one >= n)])].filter(
-    (one) => one !== undefined,
-  );
-};
+const near = (table, n) => neighboursOf(Object.keys(table).map(Number), n);
 
 /** The sentences under the figure, in parts: plain words, and numbers in bold. A record has its own number of users. */
 const sentence = (facts, n, model) => {
@@ -52,8 +46,8 @@ const sentence = (facts, n, model) => {
   words += ".";
   for (const name of Object.keys(tables).filter((one) => !here.includes(one))) {
     words += ` ${RECORDED[name]} with ${listed(Object.keys(tables[name]))} users. With `;
-    for (const near of neighboursOf(tables[name], n)) {
-      parts.push(`${words}${near}, `, interval(tables[name][near]));
+    for (const users of near(tables[name], n)) {
+      parts.push(`${words}${users}, `, interval(tables[name][users]));
       words = " got nothing; with ";
     }
     words = " got nothing.";
@@ -282,7 +276,7 @@ const living = (spec, values, chain, signal, say) => {
   const figure = {
     image: () => imageOf(village, [now.textContent, ...says.textContent.split(/(?<=by the model,?|[.;]) /)]),
     rows: () => {
-      const recorded = (name, table) => neighboursOf(table, values.users).map((n) => [name, n, ...table[n]]);
+      const recorded = (name, table) => near(table, values.users).map((n) => [name, n, ...table[n]]);
       return [
         HEAD,
         ["model", values.users, numbers.model, numbers.model, numbers.model],

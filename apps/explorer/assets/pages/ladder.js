@@ -300,6 +300,9 @@ page("ladder", {
       yPercent: silence,
       yTitle: silence ? "silent fraction of round trips" : title("goodput", "packet per RTT"),
       range: silence ? [0, 1] : [0, 6],
+      asks:
+        `What ${silence ? "silent fraction of round trips" : "goodput"} does the paper's chain give ` +
+        "at each drop probability?",
       xRange: [0, 0.46],
       marker: values.drop,
       series,

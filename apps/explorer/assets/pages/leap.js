@@ -78,6 +78,7 @@ page("leap", {
       figures[name].show({
         ...wide,
         yTitle: `${name} of ${segments} segments`,
+        asks: `How many ${name} do ${segments} segments have without LEAP, at each drop probability of ACKs?`,
         series: [
           { name: "without LEAP", y: curve(`${name}_plain`, segments) },
           { name: "with LEAP", y: curve(`${name}_leap`, segments) },

@@ -477,6 +477,7 @@ page("lotka-volterra", {
       xTitle: title("time", "RTT"),
       yTitle: title("rate", "packet/s"),
       linked: "time",
+      asks: "What is the rate of flow 1 at each time?",
       series: [
         ...flows.start.reduce((all, _, i) => [...all, { name: `flow ${i + 1}`, y: rate(i) }], []),
         { name: "a flow alone (logistic)", y: one },

@@ -99,6 +99,7 @@ page("mtcp", {
     });
     figures.throughput.show({
       ...wide,
+      asks: "What throughput do immediate acknowledgements give at each drop probability of ACKs?",
       yTitle: title("throughput", "Mbit/s"),
       series: [
         ...by([mbit(curve("immediate")), mbit(curve("duplicated"))]),

@@ -7,8 +7,8 @@ import { startJob } from "../core/jobs.js";
 import { apart, brief, listed, readable } from "../core/numbers.js";
 import { KINDS, page } from "../core/pages.js";
 import { ask, get } from "../core/server.js";
-import { percent, usersOf } from "../models/link.js";
-import { described, nearest } from "../models/records.js";
+import { neighboursOf, percent, usersOf } from "../models/link.js";
+import { described, nearest, ofLink, where } from "../models/records.js";
 
 const ms = (x, more = 0) => `${more ? readable(Number(x.toPrecision(3 + more))) : brief(Number(x.toPrecision(3)))} ms`,
   two = (x, more = 0) => x.toFixed(2 + more);
@@ -28,14 +28,18 @@ const METHODS = ["chain", "packets", "Linux", "stacks"];
 const HEADS = ["Chain", "Packets", "Linux, recorded", "Stacks, recorded"];
 const NOT = "not covered";
 
+/** A range, its ends as `write` has them and the unit once; one number where they are the same. */
+const fromTo = (low, high, write) => {
+  const exact = apart(low, high, write);
+  return low === high ? write(low) : `${exact(low).replace(/ (%|ms)$/, "")} to ${exact(high)}`;
+};
+
 /** A mean with its interval, each as `write` has it. */
 const withInterval = (ends, write) => {
   if (!ends || ends.mean === null || ends.mean === undefined) return "not measured";
   const { mean, low, high } = ends;
   if (low === null || low === high) return write(mean);
-  const exact = apart(low, high, write),
-    short = (x) => exact(x).replace(/ (%|ms)$/, "");
-  return `${exact(mean)} (${short(low)} to ${short(high)})`;
+  return `${apart(low, high, write)(mean)} (${fromTo(low, high, write).replace(/ (%|ms)$/, "")})`;
 };
 const ends = ([mean, low, high]) => ({ mean, low, high });
 /** What the second picture shows of each number of users. @type {Record<string, string>} */
@@ -53,7 +57,7 @@ class Methods extends Facts {
       element(
         "td",
         { class: parts[0] === NOT ? "words faint" : "words" },
-        element("i", {}, HEADS[i]),
+        element("i", {}, data.heads[i]),
         element("span", {}, ...parts),
       );
     const row = (name, cells) =>
@@ -65,7 +69,7 @@ class Methods extends Facts {
         element(
           "thead",
           {},
-          element("tr", {}, element("td", {}), ...HEADS.map((head) => element("th", { scope: "col" }, head))),
+          element("tr", {}, element("td", {}), ...data.heads.map((head) => element("th", { scope: "col" }, head))),
         ),
         element(
           "tbody",
@@ -85,17 +89,18 @@ class Methods extends Facts {
         .flat()
         .map((one) => one.textContent ?? one)
         .join("");
-    const { rows, holds } = this.data,
+    const { rows, heads, holds } = this.data,
       lines = [...rows.map(({ key, cells }) => [QUANTITIES[key][0], ...cells]), ["where it holds", ...holds]];
     const { data, layout } = super.kept();
-    Object.assign(data[0].header, { values: ["", ...HEADS] });
-    Object.assign(data[0], { columnwidth: [1, ...HEADS.map(() => 1)] });
-    data[0].cells.values = ["", ...HEADS].map((_, i) => lines.map((line) => text(line[i])));
+    Object.assign(data[0].header, { values: ["", ...heads] });
+    Object.assign(data[0], { columnwidth: [1, ...heads.map(() => 1)] });
+    data[0].cells.values = ["", ...heads].map((_, i) => lines.map((line) => text(line[i])));
     return { data, layout };
   }
 
   rows() {
-    const head = METHODS.flatMap((name) => (name === "chain" ? [name] : [name, `${name}, low`, `${name}, high`]));
+    const named = METHODS.map((name, i) => name + this.data.at[i]);
+    const head = named.flatMap((name) => (name === "chain" ? [name] : [name, `${name}, low`, `${name}, high`]));
     return [["quantity", ...head], ...this.data.rows.map(({ key, numbers }) => [key, ...numbers])];
   }
 }
@@ -185,15 +190,19 @@ const SMALL = 1000;
 /** [points] From which on the chain is no guide: where a comparison with packets calls them different. */
 const FAR = 10;
 
-/** How far the chain's silence is from Linux's [points] at the links that are recorded, in a sentence. */
+/**
+ * How far the chain's silence is from Linux's [points] at the links that are recorded, in a sentence; and whether that
+ * makes it no guide.
+ */
 const fromLinux = (chain, facts) => {
   const links = facts.points.filter((p) => facts.of_chain.includes(p.sender) && p.queue === "droptail" && p.silent);
   const off = links.map((p) => Math.abs(100 * (usersOf(chain, p, facts).solved(p.users).silent - p.silent[0])));
   const [low, high] = [Math.min(...off), Math.max(...off)].map(Math.round);
-  return ` At ${links.length} recorded links its silence is ${low} to ${high} points from Linux's: run packets.`;
+  const says = ` At ${links.length} recorded links its silence is ${low} to ${high} points from Linux's: run packets.`;
+  return { says, off: high > FAR };
 };
 /** It does not move with the sliders. */
-const kept = { chain: null, far: "" };
+const kept = { chain: null, far: { says: "", off: false } };
 
 /** Of the fractions outside a method's interval, the one that is farthest from its mean, and how far [points]. */
 const farthest = (now, other) =>
@@ -203,15 +212,14 @@ const farthest = (now, other) =>
     .map(({ key, at, of }) => /** @type {[string, number]} */ ([key, Math.round(100 * (at - of.mean))]))
     .reduce((a, b) => (Math.abs(b[1]) > Math.abs(a[1]) ? b : a), ["", 0]);
 
-/** Where the chain holds, or why it does not; and how far it is from packets, or from Linux. */
-const chainHolds = (values, facts, now, run, linux, chain) => {
+/** Where the chain holds, or why it does not; and how far it is from packets, or from Linux, on this very link. */
+const chainHolds = (values, facts, now, run, linux) => {
   if (!facts.of_chain.includes(values.sender)) return "Not here: its windows are Reno's.";
   if (values.queue !== "droptail") return "Not here: its queue drops what arrives when it is full.";
   const each = `Packets per round trip and user: ${brief(Number(now.each.toPrecision(3)))}`;
   if (!now.loss) return `Not here. ${each}. Its windows end at ${facts.w_max}.`;
   const top = `${percent(now.top)} of round trips are at its largest window, ${facts.w_max}`;
   if (!now.covered) return `Not here: ${top}. It holds up to ${percent(facts.most_at_top)}.`;
-  if (kept.chain !== chain) Object.assign(kept, { chain, far: fromLinux(chain, facts) });
   const [key, off] = farthest(now, (one) => (run ? run.data[one] : linux && linux[one] && ends(linux[one])));
   const nearer = run ? "packets" : "Linux";
   const from = key
@@ -220,7 +228,7 @@ const chainHolds = (values, facts, now, run, linux, chain) => {
       `${Math.abs(off) > FAR ? `; use the numbers of ${nearer} instead` : ""}.`
     : run || linux
       ? ""
-      : kept.far;
+      : kept.far.says;
   return `${each}. It takes losses for independent, and the buffer for always full.${from}`;
 };
 
@@ -266,6 +274,10 @@ page("my-link", {
     const stacks = stack
       ? facts.points.filter((p) => other(p) && p.queue === stack.queue && p.buffer === stack.buffer)
       : [];
+    const ofLinux = ofLink(facts.points, values, (p) => p.sender === values.sender),
+      linuxAt = (n) => ofLinux.find((p) => p.users === n);
+    if (kept.chain !== functions.chain)
+      Object.assign(kept, { chain: functions.chain, far: fromLinux(functions.chain, facts) });
 
     const recorded = (key) => {
       if (!linux) return null;
@@ -281,10 +293,7 @@ page("my-link", {
       if (!stacks[0][own]) return [null, "not recorded"];
       const write = QUANTITIES[key][1],
         [low, high] = ofStacks(stacks, own);
-      return [
-        { mean: null, low, high },
-        `${write(low).replace(/ (%|ms)$/, "")} to ${write(high)}${own === key ? "" : " median"}`,
-      ];
+      return [{ mean: null, low, high }, `${fromTo(low, high, write)}${own === key ? "" : " median"}`];
     };
     const rows = Object.entries(QUANTITIES).map(([key, [, write]]) => {
       const l = recorded(key),
@@ -307,17 +316,19 @@ page("my-link", {
       return { key, cells, numbers };
     });
     const holds = [
-      chainHolds(values, facts, now, run, linux, functions.chain),
+      chainHolds(values, facts, now, run, linuxAt(values.users)),
       packetsHold(spec, values, run),
       linux ? `${facts.kernel}. ${described(linux, values)}` : "No record near this link.",
       stacks.length
         ? `${stacks.length} stacks, each compared with itself. ${described(stack, values)}`
         : "No record near this link.",
     ];
-    figures.results.show({ rows, holds });
+    const at = ["", "", linux ? where(linux, values) : "", stack ? where(stack, values) : ""];
+    figures.results.show({ rows, heads: HEADS.map((head, i) => head + at[i]), at, holds });
 
     // the table's rows are the chain's, and those of the reader's own runs
-    const points = runsNear(values).filter((one) => !one.recorded || facts.users.includes(one.users));
+    const runs = runsNear(values),
+      points = runs.filter((one) => !one.recorded || facts.users.includes(one.users));
     const x = [...new Set([...facts.users, ...points.map((one) => one.users)])].sort((a, b) => a - b);
     const along = x.map((n) => (fits ? solved(n) : { covered: false }));
     const curve = (key) => ({ y: along.map((at) => (at.covered ? at[key] : NaN)) });
@@ -326,8 +337,6 @@ page("my-link", {
         all = (end) => there.map((one) => one?.[end] ?? null);
       return { kind, dash: [], y: all("mean"), low: all("low"), high: all("high") };
     };
-    const linuxAt = (n) =>
-      nearest(facts.points, { ...values, users: n }, (p) => p.sender === values.sender && p.users === n);
     const methods = {
       chain: curve,
       packets: (key) => place("points", (n) => points.findLast((one) => one.users === n)?.data[key]),
@@ -348,9 +357,12 @@ page("my-link", {
       yPercent: true,
       range: [0, 1],
       marker: values.users,
+      asks: "What fraction of the packets is lost, at 1 to 1,000 users?",
+      quantity: "fraction of the packets lost",
       series,
     });
-    const says = sentence(chain, run, linux);
+    const runnable = spec.answers && values.sender !== "linux-bbr";
+    const says = sentence(values, chain, runs, ofLinux, linux, stacks, runnable);
     const recordedAt = measuredAt.length
       ? `The record of Linux covers this link at ${listed(measuredAt)} users.`
       : "The record of Linux does not cover this link at any number of users.";
@@ -362,7 +374,7 @@ page("my-link", {
           : "");
     return {
       says,
-      advice: covered || run || linux ? "" : "Run its packets.",
+      advice: covered || run || linux || !runnable ? "" : "Run its packets.",
       about: { users: `${says} ${recordedAt}` },
       numbers: { loss: chain.loss, silent: chain.silent, jain: chain.jain, nothing: chain.nothing, wait: chain.wait },
     };
@@ -375,29 +387,62 @@ const runsNear = (values) => {
   return measured.runs.filter((one) => but(one.key) === but(keyOf(values)));
 };
 
-/** A link in words: what each quantity is, by the method that is nearest to the link. */
+/** A link in words: what each quantity is. @type {Record<string, (x: string) => string>} */
 const WORDS = {
-  loss: (x) => `${percent(x)} of the packets are dropped.`,
-  silent: (x) => `Users are silent in ${percent(x)} of the round trips.`,
-  nothing: (x) => `${percent(x)} of the users get nothing in 20 s.`,
-  jain: (x) => `Fairness is ${two(x)} by Jain's index, at most 1.`,
-  wait: (x) => `A packet waits ${ms(x)} on average.`,
+  loss: (x) => `${x} of the packets are dropped.`,
+  silent: (x) => `Users are silent in ${x} of the round trips.`,
+  nothing: (x) => `${x} of the users get nothing in 20 s.`,
+  jain: (x) => `Fairness is ${x} by Jain's index, at most 1.`,
+  wait: (x) => `A packet waits ${x} on average.`,
+  median_wait: (x) => `The median packet waits ${x}.`,
 };
 
-/** What happens on the link, by the method that is nearest to it. */
-const sentence = (chain, run, linux) => {
-  const by = {
-    "simulated packets": (key) => run?.data[key].mean,
-    "recorded Linux": (key) => linux?.[key]?.[0],
-    "the chain": (key) => chain[key],
-  };
-  const method = Object.keys(by).find((name) => typeof by[name]("loss") === "number");
-  if (!method) return "No result covers this link yet.";
-  const words = Object.entries(WORDS)
-    .map(([key, write]) => [write, by[method](key)])
-    .filter(([, x]) => typeof x === "number")
-    .map(([write, x]) => write(x));
-  return `By ${method}, ${words.join(" ")}`;
+/** What several results of a link are in words, from the least to the greatest: each gives its number of a quantity. */
+const inWords = (results) =>
+  Object.entries(WORDS)
+    .map(([key, write]) => ({ key, write, all: results.map((one) => one(key)) }))
+    .filter(({ all }) => all.every(Number.isFinite))
+    .map(({ key, write, all }) =>
+      write(fromTo(Math.min(...all), Math.max(...all), (QUANTITIES[key] || QUANTITIES.wait)[1])),
+    )
+    .join(" ");
+
+const ofRun = (run) => (key) => run.data[key]?.mean;
+const ofRecord = (point) => (key) => point[key]?.[0];
+
+/** Of results with other numbers of users, the two on both sides; nothing where a side has none. */
+const bothSides = (results, n) => {
+  const near = neighboursOf(
+    results.map((one) => one.users).sort((a, b) => a - b),
+    n,
+  );
+  return near.length === 2 ? near.map((users) => results.findLast((one) => one.users === users)) : [];
+};
+
+/**
+ * What happens on the link: by packets or a record of this very link, or else of both numbers of users around, or
+ * else by the chain. The record of another link is the last; the words name its link. Other stacks follow.
+ */
+const sentence = (values, chain, runs, ofLinux, linux, stacks, runnable) => {
+  const { users } = values,
+    here = (results) => results.filter((one) => one.users === users).slice(-1),
+    around = (pair) => ` at ${listed(pair.map((one) => brief(one.users)))} users:`;
+  const packets = bothSides(runs, users),
+    recorded = bothSides(ofLinux, users);
+  const warning = kept.far.off ? ` The chain may be far off here${runnable ? ": run packets" : ""}.` : "";
+  const ways = [
+    ["By simulated packets,", here(runs).map(ofRun)],
+    ["By recorded Linux,", here(ofLinux).map(ofRecord)],
+    [`By packets, simulated${around(packets)}`, packets.map(ofRun)],
+    [`By Linux, recorded${around(recorded)}`, recorded.map(ofRecord)],
+    ["By the chain,", Number.isFinite(chain.loss) ? [(key) => chain[key]] : [], warning],
+    [`By Linux, recorded${linux && where(linux, values)}:`, linux ? [ofRecord(linux)] : []],
+  ];
+  const [by, results, more = ""] = ways.find(([, some]) => some.length) || [];
+  const first = by ? `${by} ${inWords(results)}${more}` : "No result covers this link yet.";
+  if (!stacks.length) return first;
+  const names = listed(stacks.map((one) => one.sender));
+  return `${first} By ${names}, recorded${where(stacks[0], values)}: ${inWords(stacks.map(ofRecord))}`;
 };
 
 /** The link itself: what an equal part of it is. */

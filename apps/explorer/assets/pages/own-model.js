@@ -441,6 +441,7 @@ const draw = (state, text, model, figures, set, moving) => {
   Object.assign(state, { rest, form });
   const course = motion(own, parameters, fixed, moving);
   figures.motion.show({
+    asks: `What is ${model.states[0].name} at each time?`,
     x: course.times,
     xTitle: "time",
     yTitle: model.states.map(({ name }) => name).join(", "),

@@ -91,6 +91,7 @@ page("retransmission-priority", {
       yPercent: true,
       range: [0, 0.6],
       series: each("lost"),
+      asks: "What fraction of packets is lost without priority, at each number of packets per flow?",
     });
     figures.repeats.show({
       ...wide,

@@ -566,7 +566,14 @@ page("sub-packet", {
       silence.push(points(losses, runs, (data) => data.sent[0]));
     }
     const common = { x: losses, xTitle: "loss rate", xPercent: true, marker: loss, linked: "loss" };
-    figures.goodput.show({ ...common, yTitle: title("goodput", "packet per RTT"), series: goodput, range: [0, W] });
+    const asks = "What goodput does the approximate chain give at each loss rate?";
+    figures.goodput.show({
+      ...common,
+      yTitle: title("goodput", "packet per RTT"),
+      series: goodput,
+      range: [0, W],
+      asks,
+    });
     figures.silence.show({
       ...common,
       yTitle: "silent fraction of round trips",

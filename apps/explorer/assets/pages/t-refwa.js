@@ -358,6 +358,7 @@ page("t-refwa", {
     const common = { x: times, xTitle: title("command", "interval"), linked: "interval" };
     figures.window.show({
       ...common,
+      asks: "What window does each command give?",
       yTitle: title("window", "packet"),
       series: [
         { name: "commanded window", y: motion.map((o) => o[0]) },

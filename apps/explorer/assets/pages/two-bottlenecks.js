@@ -58,6 +58,7 @@ page("two-bottlenecks", {
         : [level("BDP of L1", values.bdp_1), level("BDP of L3", values.bdp_3)];
     figures.windows.show({
       ...common,
+      asks: "What window does each command give on link L1?",
       yTitle: title("window", "packet"),
       series: [
         { ...row("L1", "W_1"), width: 4 },
