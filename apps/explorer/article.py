@@ -4,7 +4,8 @@
 then paragraphs:
 
 - `figure`: the picture; `page`: the page that has it, where it is not the article's; `set`: values of controls,
-  `name=value` each, the others as on a fresh page;
+  `name=value` each, the others as on a fresh page; `ends`: those of sliders, `name=low..high` each, where a step does
+  not show the whole range;
 - `guess`: `number | question | low | high | unit | step`: a number that the page computes, guessed before it is shown
   (a hundredth of the range where no step is given);
 - in paragraphs, `{name}` is the control, `{=name}` a number that the page computes (`{=name %}` in per cent) or a count
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -34,7 +35,7 @@ _COUNTS = {HOLDS: "holds", CONDITIONS: "conditions", FAILS: "fails", OPEN: "unde
 _VERDICTS = ", ".join(f"{{={name}}} {SEVERAL[verdict]}" for verdict, name in _COUNTS.items())
 #: How a statement ends that no paper makes.
 OURS = "(a check of ours)."
-_KEYS = ("figure", "page", "set", "guess")
+_KEYS = ("figure", "page", "set", "ends", "guess")
 _LINE = re.compile(r"^(\w+): (.+)$", re.M)
 _STATEMENT = re.compile(r"\[\[([\w.]+)\]\]")
 _CONTROL = re.compile(r"\{(\w+)\}")
@@ -55,7 +56,8 @@ class Article:
     heading : str
         What stands on top.
     steps : tuple of mappings
-        As the script takes them: `heading`, `figure`, `page`, `values`, `guess`, `before` and `after` (paragraphs).
+        As the script takes them: `heading`, `figure`, `page`, `values`, `ends` (of sliders that have their own),
+        `guess`, `before` and `after` (paragraphs).
     """
 
     slug: str
@@ -101,12 +103,13 @@ def _step(slug: str, text: str) -> dict[str, Any]:
         keys[line[1]] = line[2]
         lines = lines[1:]
     before, _, after = "\n".join(lines).partition("\n---\n")
-    values = dict(pair.split("=") for pair in keys.get("set", "").split())
+    values, ends = (dict(pair.split("=") for pair in keys.get(key, "").split()) for key in ("set", "ends"))
     return {
         "heading": heading,
         "figure": keys.get("figure", ""),
         "page": keys.get("page", ""),
         "values": values,
+        "ends": ends,
         "guess": _guess(keys["guess"]) if "guess" in keys else None,
         "before": _paragraphs(before),
         "after": _paragraphs(after),
@@ -145,10 +148,12 @@ def facts(article: Article, pages: Mapping[str, Page]) -> dict[str, Any]:
 
     steps, moved = [], others_of(article)
     for step in article.steps:
-        values, complaints = pages[step["page"] or article.page].read(step["values"])
+        page = pages[step["page"] or article.page]
+        values, complaints = page.read(step["values"])
         if complaints:
             raise InputError(f"the article {article.slug}: {complaints[0]}")
-        steps.append(step | {"values": values})
+        ends = {c.name: _ended(c, step["ends"][c.name]) for c in page.controls if c.name in step["ends"]}
+        steps.append(step | {"values": values, "ends": ends})
     return {
         "heading": article.heading,
         "finding": article.finding,
@@ -160,6 +165,12 @@ def facts(article: Article, pages: Mapping[str, Page]) -> dict[str, Any]:
         "counts": _counts(article.paper),
         "statements": {name: _statement(name) for name in article.statements()},
     }
+
+
+def _ended(c: Any, text: str) -> dict[str, Any]:
+    """What a slider has of its own in a step, of "low..high"."""
+    low, high = map(float, text.split(".."))
+    return {"low": low, "high": high, "range": replace(c, low=low, high=high).range()}
 
 
 def others_of(article: Article) -> tuple[str, ...]:

@@ -105,8 +105,8 @@ def facts(alpha: float, routes: int, round_trip: float, asymmetry: float) -> pd.
     rows = {
         "common factor": model.common_factor(),
         "difference factor": model.difference_factor(),
-        "mean to 1 %": np.log(0.01) / np.log(model.common_factor()),
-        "differences to 1 %": np.log(0.01) / np.log(model.difference_factor()),
+        "mean to 1 %": np.ceil(np.log(0.01) / np.log(model.common_factor())),
+        "differences to 1 %": np.ceil(np.log(0.01) / np.log(model.difference_factor())),
         "noise gain": model.noise_gain(),
         "constant there": model.offset([0.0] * routes, [0.0] * routes, [there] * routes, [back] * routes),
         "directions not measured": 1,

@@ -17,11 +17,15 @@ from playwright.sync_api import Page
 
 from tcpdynamics.apps import claim_words
 from tcpdynamics.apps.explorer.article import MAX_WORDS, articles, read
+from tcpdynamics.apps.explorer.numbers_mtcp import LOSSES
+from tcpdynamics.apps.explorer.numbers_mtcp import facts as mtcp_facts
 from tcpdynamics.apps.explorer.pages import pages
 from tcpdynamics.apps.explorer.recorded import interval, over_readings, published
 from tcpdynamics.apps.explorer.server import words_of
+from tcpdynamics.apps.explorer.sub_packet_points import GROUPS, points
 from tcpdynamics.apps.explorer.t_refwa_gains import DELAYED, READINGS
 from tcpdynamics.errors import InputError
+from tcpdynamics.models import RttCode
 from tcpdynamics.paper_figures import ledger, statements
 from tcpdynamics.paper_figures.reasons import NONE
 from tcpdynamics.paper_figures.rules import CONDITIONS, FAILS, HOLDS, OPEN, RUN
@@ -29,7 +33,7 @@ from tcpdynamics.solvers import eigenvalues
 
 WHOLE = {slug: article for slug, article in articles().items() if len(article.steps) > 1}
 STEPS = [(slug, k + 1) for slug, article in WHOLE.items() for k in range(len(article.steps))]
-#: Pictures whose lines and points have their names at their ends on a telephone, too.
+#: Pictures that have the names of lines and points at their ends on a laptop, and above on a telephone.
 NAMED = {("paper-leap", "causes"), ("paper-leap", "table1")}
 SIZES = {"laptop": (1280, 720), "telephone": (390, 844)}
 
@@ -71,6 +75,24 @@ NAMES = """(() => {
     fillText.call(this, text, x, y, most);
   };
 })()"""
+#: Of each control in a step's sentences, at each end or choice: its name and value, the sentences, and the caption.
+AT_ENDS = """async (k) => {
+  const step = document.querySelectorAll(".step")[k - 1], out = [];
+  for (const control of step.querySelectorAll("p > .in-sentence > [id^=step-]")) {
+    const start = control.value;
+    const choices = [...(control.options || [])].map((one) => one.value);
+    for (const value of control.options ? choices : [control.min, control.max, start]) {
+      control.value = value;
+      control.dispatchEvent(new Event(control.options ? "change" : "input"));
+      do await new Promise(requestAnimationFrame); while (document.querySelector("main.old"));
+      const text = step.cloneNode(true);
+      text.querySelectorAll(".chip, .guess-panel").forEach((node) => node.remove());
+      const caption = document.querySelector(".article-figure .reading").textContent;
+      out.push([control.id, value, [...text.querySelectorAll("p")].map((p) => p.textContent).join(" "), caption]);
+    }
+  }
+  return out;
+}"""
 #: Once a picture is there, its box no longer changes.
 STILL = """async () => {
   const whole = () => JSON.stringify([scrollY, document.querySelector(".article-side").getBoundingClientRect()]);
@@ -187,7 +209,7 @@ def test_each_address_opens_its_step_with_picture_and_control_in_sight(
         places = sorted(y for _, y, _ in seen["names"])
         assert all(free > 0 for *_, free in seen["names"]), (k, seen["names"])
         assert all(b - a > 12 for a, b in itertools.pairwise(places)), (k, seen["names"])
-        assert seen["names"] or (slug, step["figure"]) not in NAMED, (k, size)
+        assert bool(seen["names"]) == (size == "laptop") or (slug, step["figure"]) not in NAMED, (k, size)
         assert seen["answer"] == (seen["hidden"] == "hidden") == bool(step["guess"]), (k, seen["hidden"])
 
 
@@ -245,6 +267,43 @@ def test_each_number_of_packets_has_its_interval(tab: Page, server: str, slug: s
             mean, low, high = re.fullmatch(r"([\d.]+)(?: %)? \(([\d.]+) to ([\d.]+)\)", words).groups()  # type: ignore[union-attr]
             unit = 10.0 ** -len(mean.partition(".")[2])
             assert float(low) <= float(mean) <= float(high) and unit <= float(high) - float(low) <= 25 * unit, words
+
+
+@pytest.mark.parametrize("slug", WHOLE)
+def test_sentences_are_true_at_the_ends_of_each_slider(tab: Page, server: str, slug: str) -> None:
+    """No number that is none, or too small to read; intervals of fractions lie in 0 to 100 %."""
+    for k in range(1, 1 + len(WHOLE[slug].steps)):
+        at_step(tab, f"{server}/{slug}", k)
+        moved = tab.evaluate(AT_ENDS, k)
+        assert moved, k
+        for name, value, text, caption in moved:
+            both = f"{text} {caption}"
+            assert not re.search(r"Infinity|NaN|undefined|\de[-+]?\d|\b0\.0{5}", both), (name, value, both)
+            assert not re.search(r"is not bounded|\(-\d\S* to|%[^()]{0,3}\(\S+ to 1\d\d[.\d]*\)", both), (
+                name,
+                value,
+                both,
+            )
+            assert not re.search(r"\b1 (users|interpretations settle)\b|\b1/s\b", both), (name, value, both)
+
+
+def test_sliders_end_where_what_they_move_ends() -> None:
+    """At the first and the last measured value, and where T-REFWA's code ends."""
+    ends = {
+        (slug, k): {name: tuple(map(float, text.split(".."))) for name, text in step["ends"].items()}
+        for slug, article in WHOLE.items() for k, step in enumerate(article.steps, 1)
+    }  # fmt: skip
+    for k, group in ((6, "linux"), (7, "rtts-5-percent-apart")):
+        losses = [row["loss"][0] for row in points()[GROUPS[group][0]]]
+        assert ends["paper-sub-packet", k]["loss"] == pytest.approx((min(losses), max(losses)), abs=5e-4)
+    assert ends["paper-mtcp", 4]["ack_loss"] == (LOSSES[0], LOSSES[-1])
+    longest = float(RttCode().longest())
+    assert longest - 0.1 < ends["paper-t-refwa", 1]["rtt_high"][1] <= longest
+    for (slug, k), names in ends.items():
+        spec = pages()[slug].spec()["facts"]["steps"][k - 1]
+        for name, (low, high) in names.items():
+            assert low <= spec["values"][name] <= high and name in spec["controls"]
+            assert f"{high:g}" in spec["ends"][name]["range"]
 
 
 @pytest.mark.parametrize("slug", WHOLE)
@@ -475,6 +534,34 @@ def test_as_many_interpretations_settle_as_exact_roots_say(
         edge = abs(radius - 1) < 1e-6
         expected.append("on the edge" if edge else "settles" if radius < 1 else "does not settle")
     assert words == expected
+
+
+def test_as_many_acknowledgements_as_the_table_has(tab: Page, server: str) -> None:
+    at_step(tab, f"{server}/paper-mtcp", 6)
+    for alpha in (0.0, 0.875, 0.98):
+        tab.locator("#step-6-alpha").evaluate(
+            "(node, x) => { node.value = x; node.dispatchEvent(new Event('input')); }", alpha
+        )
+        table = mtcp_facts(alpha, 2, 0.1, 0.02).set_index("quantity")["value"]
+        mean, apart = table["mean to 1 %"], table["differences to 1 %"]
+        assert said(tab, 6) == [f"{mean:.0f}", f"{apart:.0f}"] and apart > 2 * mean
+
+
+def test_duplicates_are_counted_and_not_packets_that_have_one(tab: Page, server: str) -> None:
+    at_step(tab, f"{server}/paper-leap", 5)
+    slider = tab.locator("#step-5-ack_loss")
+    for loss in (0.1, 0.5):
+        slider.evaluate("(node, x) => { node.value = x; node.dispatchEvent(new Event('input')); }", loss)
+        came = f"{100 * loss / (1 - loss):.3g}"
+        assert said(tab, 5)[0] == came
+        assert tab.locator(".article-figure .reading").inner_text().startswith(f"100 segments cause {came} duplicates")
+
+
+def test_the_caption_of_a_flow_alone_is_on_it(tab: Page, server: str) -> None:
+    at_step(tab, f"{server}/paper-lotka-volterra", 1)
+    assert tab.locator(".article-figure .reading").inner_text() == (
+        "Flow 1 is alone in the time shown. It ends at 100 packet/s."
+    )
 
 
 def test_the_image_of_the_eight_charts_is_the_charts(tab: Page, files: Path) -> None:

@@ -2,7 +2,14 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { drawing, figureSvg } from "../../apps/explorer/assets/core/figure.js";
-import { exactPercent, inFacts, inField, typedNumber, withUnit } from "../../apps/explorer/assets/core/numbers.js";
+import {
+  exactPercent,
+  inEnds,
+  inFacts,
+  inField,
+  typedNumber,
+  withUnit,
+} from "../../apps/explorer/assets/core/numbers.js";
 import { numberText, pixel, scaleOf, ticksOf } from "../../apps/explorer/assets/core/ticks.js";
 import { dashes, paint, path, scaled } from "../../apps/explorer/assets/core/marks.js";
 
@@ -228,6 +235,9 @@ test("fractions are in per cent where they are declared so, with all digits of a
     ["10.5 %", "10.5 %", "0.00001"],
   );
   assert.equal(withUnit({ meaning: "dropped data packets", unit: "1" }, 262143), "262,143");
+  assert.equal(withUnit({ meaning: "transfers that begin", unit: "1/s" }, 3.5), "3.5 a second");
+  const cut = [inEnds([0.002, -0.003, 0.007], " %"), inEnds([0.99, 0.97, 1.01], " %"), inEnds([0.2, -0.3, 0.7])];
+  assert.deepEqual(cut, ["0.2 % (0.0 to 0.7)", "99 % (97 to 100)", "0.2 (-0.3 to 0.7)"]);
   const facts = [inFacts(0.12345, true), inFacts(0.12345), inFacts(NaN, true), inFacts(1234.56), inFacts(1, true)];
   assert.deepEqual(facts, ["12.3 %", "0.123", "none", "1,235", "100 %"]);
 });

@@ -263,7 +263,8 @@ export const article = (root, spec) => {
   };
 
   const sections = steps.map((step, k) => {
-    const own = step.page ? { ...spec, ...facts.pages[step.page], packed: packed(spec, step.page) } : spec,
+    const whole = step.page ? { ...spec, ...facts.pages[step.page], packed: packed(spec, step.page) } : spec,
+      own = { ...whole, controls: whole.controls.map((c) => ({ ...c, ...step.ends[c.name] })) },
       values = { ...step.values },
       numbers = [],
       puts = [];

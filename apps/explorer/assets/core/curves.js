@@ -12,7 +12,7 @@ const LABEL = 12;
 const FONT = "13px system-ui, sans-serif";
 /** [px] Where names at the ends of the curves leave less than this for the curves, they stand above the picture. */
 const LEAST = 220,
-  LEAST_NAMED = 100; // where a page wants the names at every width
+  LEAST_NAMED = 150; // where a page wants names beside long curves, too; on a telephone they stand above
 /** [px] Of the axis at the left with its title. */
 const AXIS = 84;
 /** Characters of a name at a curve's end; a longer name breaks after its comma. */

@@ -31,10 +31,12 @@ export const brief = (x) => {
 
 /**
  * A measured number and its ends, with as many digits as their distance supports; alone where it has none.
- * @param {(number | null)[]} ends mean, low, high @param {string} [per] " %" for a probability
+ * @param {(number | null)[]} ends mean, low, high @param {string} [per] " %" for a probability, whose ends lie in 0 to 1
  */
 export const inEnds = ([mean, low, high], per = "") => {
-  const [x, from, to] = [mean, low, high].map((one) => Number(one) * (per ? 100 : 1)),
+  const [x, from, to] = [mean, low, high].map((one) =>
+      per ? 100 * Math.min(1, Math.max(0, Number(one))) : Number(one),
+    ),
     half = low === null ? 0 : (to - from) / 2,
     places = Math.max(0, -Math.floor(Math.log10(half)));
   if (mean === null) return "none";
@@ -76,6 +78,7 @@ export const inField = (c, x) => (c.percent ? exactPercent(x) : entire(x));
 
 /** The value of a slider with its unit, in a sentence and for a screen reader. @param {any} c @param {number} x */
 export const withUnit = (c, x) => {
+  if (c.unit === "1/s") return `${grouped(inField(c, x))} a second`;
   const unit =
     c.unit && c.unit !== "1" ? ` ${c.unit}${/^(byte|interval|packet)$/.test(c.unit) && x !== 1 ? "s" : ""}` : "";
   return grouped(inField(c, x)) + unit;

@@ -129,7 +129,7 @@ page("leap", {
           name: "duplicates",
           unit: "packet",
           values: both("duplicates"),
-          means: "segments of 100 that are received once more",
+          means: "packets that 100 segments cause beyond the first of each to arrive",
         },
         { name: "transmissions", unit: "packet", values: both("transmissions"), means: "segments sent for 100" },
         {
@@ -154,7 +154,7 @@ page("leap", {
     });
     const [plain, leap] = both("duplicates");
     const says =
-      `Of 100 segments ${brief(plain)} arrive twice without LEAP and ${brief(leap)} with it; ` +
+      `100 segments cause ${brief(plain)} duplicates without LEAP and ${brief(leap)} with it; ` +
       `in ${percent(of("ack_share"))} of the timeouts only ACKs were lost.`;
     const said = (sender) => {
       const last = printed(sender).at(-1);
@@ -165,7 +165,7 @@ page("leap", {
       causes:
         `The probability that only ACKs were lost is ${percent(of("ack_share"))} given a timeout, ` +
         `and ${percent(of("suspicion_right"))} given no ACK at all.`,
-      duplicates: `Of 100 segments ${brief(plain)} arrive twice without LEAP and ${brief(leap)} with it.`,
+      duplicates: `100 segments cause ${brief(plain)} duplicates without LEAP and ${brief(leap)} with it.`,
       finished:
         `At ${brief(values.density)} transfers a second ` +
         `${percent(share(values.density, two[0]))} finish without LEAP ` +

@@ -6,6 +6,7 @@ import { page } from "../core/pages.js";
 import { ask } from "../core/server.js";
 
 const TOP = 4,
+  MAP_TOP = 3, // above it the sum of a map leaves every interval
   ALWAYS = { joins: -1, leaves: 1e9 };
 const STEPS = { before: 1000, kept: 64, gains: 190 },
   SPAN = { before: 240, kept: 60, gains: 48 };
@@ -278,6 +279,13 @@ const sumAfter = function (flows, capacity, slow) {
   return status === "ok" ? best : [];
 };
 
+/** The flows of the picture of ends: from the shares that they begin with there, all of them always active. */
+const toEnds = (values, functions) => {
+  const flows = equations(values, functions, [functions.flows.shares[0], functions.flows.shares.at(-1)]);
+  flows.set(ALWAYS);
+  return flows;
+};
+
 /** The next slice, some time after the last move. */
 const later = () => {
   clearTimeout(ends.timer);
@@ -294,7 +302,7 @@ const showEnds = (values, functions, figures) => {
       ...ends.data,
       marker,
       range: [0, 1.05 * ends.data.y],
-      xRange: [0, TOP],
+      xRange: [0, functions.flows.map ? MAP_TOP : TOP],
       xTitle: "gain ε",
       yTitle: title("sum of the rates", "packet/s"),
     });
@@ -317,7 +325,7 @@ const showEnds = (values, functions, figures) => {
   const gains = between(0.05, TOP, isMap ? STEPS.gains : SPAN.gains),
     x = [],
     y = [];
-  const flows = equations(own, functions, [functions.flows.shares[0], functions.flows.shares.at(-1)]);
+  const flows = toEnds(own, functions);
   let at = 0;
   const slice = () => {
     if (turn !== ends.turn) return;
@@ -595,7 +603,8 @@ page("lotka-volterra", {
       sums = showSums(values, figures, told),
       part = showShares(values, flows, figures, told);
     const late = first.slice(Math.floor(times.length / 2)).filter(Number.isFinite),
-      [least, most] = [Math.min(...late), Math.max(...late)];
+      [lowest, most] = [Math.min(...late), Math.max(...late)],
+      least = lowest < 1e-6 * K ? 0 : lowest; // nothing, at the scale of the picture
     const brieflySaid = `${says.split(". That is")[0].replace(/\.$/, "")}.`,
       swings =
         ` In the second half of the time shown the first flow moves between ${brief(least)} and ` +
@@ -603,7 +612,12 @@ page("lotka-volterra", {
     return {
       says,
       about: {
-        rates: there || margin[0] > 0 ? brieflySaid : `They do not settle.${swings}`,
+        rates:
+          values.joins > values.end
+            ? `Flow 1 is alone in the time shown. It ends at ${brief(first.at(-1))} packet/s.`
+            : there || margin[0] > 0
+              ? brieflySaid
+              : `They do not settle.${swings}`,
         plane: brieflySaid,
         sums:
           `With a weight of ${brief(values.gamma)} twenty flows send ${brief(sums.windows20)} ` +
@@ -614,8 +628,10 @@ page("lotka-volterra", {
           `eq. (9) gives ${percent(10 / 22)}.`,
         ends:
           `At a gain of ${brief(values.epsilon)} the sum ` +
-          `${margin[0] > 0 ? "ends in one value" : "does not settle"}: the points on the dashed ` +
-          "line are the values that it visits.",
+          (map && !sumAfter(toEnds(values, functions), K, 1).length
+            ? "is not bounded, and no value is shown."
+            : `${margin[0] > 0 ? "ends in one value" : "does not settle"}: the points on the dashed ` +
+              "line are the values that it visits."),
       },
       numbers: {
         first: settled[0],

@@ -174,7 +174,7 @@ page("mtcp", {
         },
       ],
     });
-    const needed = (factor) => Math.log(0.01) / Math.log(factor);
+    const needed = (factor) => Math.ceil(Math.log(0.01) / Math.log(factor));
     figures.facts.show({
       columns: ["value"],
       rows: [
@@ -233,8 +233,8 @@ page("mtcp", {
           `All four round trips are right. "1 and 2" goes there over route 1 and comes back over ` +
           "route 2.",
         errors:
-          `The mean round trip is right to 1 % after ${Math.ceil(needed(common))} ` +
-          `acknowledgements, differences between routes after ${Math.ceil(needed(difference))}; ` +
+          `The mean round trip is right to 1 % after ${needed(common)} ` +
+          `acknowledgements, differences between routes after ${needed(difference)}; ` +
           "the constant stays.",
       },
       numbers: {
@@ -248,8 +248,8 @@ page("mtcp", {
         kept_duplicated: of("duplicated_factor"),
         reno_kept: of("reno") / at(0)[rows.indexOf("reno")],
         offset: Math.abs(values.asymmetry) / 2,
-        mean_to: Math.ceil(needed(common)),
-        apart_to: Math.ceil(needed(difference)),
+        mean_to: needed(common),
+        apart_to: needed(difference),
         known: 2 * routes - 1,
         printed: told.printed.immediate[next],
         printed_duplicated: told.printed.duplicated[next],

@@ -650,7 +650,7 @@ page("sub-packet", {
           `${exactPercent(limit)} and above.`;
     const numbers = {
       loss,
-      silent: out[0],
+      silent: loss === 0 ? 0 : out[0],
       goodput: out[W + 2],
       share: onLink ? link.share : NaN,
       limit: functions.lengths.threshold,

@@ -441,7 +441,7 @@ page("t-refwa", {
       about: {
         readings:
           `At φ = ${brief(values.phi)} and ψ = ${brief(values.psi)}, ${of("settles")} of ` +
-          `${fates.length} interpretations settle, ${of("does not")} ` +
+          `${fates.length} interpretations ${of("settles") === 1 ? "settles" : "settle"}, ${of("does not")} ` +
           `${of("does not") === 1 ? "does" : "do"} not, ${of("edge")} ` +
           `${of("edge") === 1 ? "is" : "are"} on the edge.`,
         groups:
