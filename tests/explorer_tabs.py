@@ -71,7 +71,10 @@ def opened(page: Page, address: str) -> None:
 def numbers(page: Page, picture: int = 0) -> list[list[str]]:
     """The table behind a picture."""
     details = page.locator(".figure > details.table").nth(picture)
+    details.scroll_into_view_if_needed()  # a picture out of sight is drawn late
     details.evaluate("(d) => { d.open = true; }")  # a click on a busy machine once did not
+    # pictures that a move has made old are drawn in the next frame
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestIdleCallback(done)))")
     page.wait_for_function(
         "(i) => document.querySelectorAll('.figure > details.table')[i].querySelector('td')", arg=picture
     )

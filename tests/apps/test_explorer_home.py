@@ -234,7 +234,7 @@ def test_recorded_packets_are_those_of_the_simulator() -> None:
 
 
 def test_cards_begin_after_the_first_picture(tab: Page, server: str) -> None:
-    tab.add_init_script("addEventListener('drawn', ({ detail }) => { window.first ??= detail.at; }, true)")
+    tab.add_init_script("addEventListener('drawn', ({ detail }) => { window.first ??= detail?.at; }, true)")
     tab.goto(server)
     tab.locator(".cards").scroll_into_view_if_needed()
     tab.locator(".card .picture :is(svg, canvas)").first.wait_for(state="attached")

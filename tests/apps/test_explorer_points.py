@@ -96,9 +96,9 @@ def test_the_article_counts_points_below_the_curves_and_names_the_sender(tab: Pa
     said = tab.locator(".step").nth(4).locator(".number")
     for group, (first, *others) in sub_packet_points.GROUPS.items():
         tab.locator("#step-5-points").select_option(group)
-        expect(said.nth(1)).to_have_text(first)
+        expect(said.nth(2)).to_have_text(first)
         assert said.all_inner_texts()[-4:-1] == below(group)
-        flows, named = said.first.inner_text(), tab.locator(".article-figure .reading").inner_text()
+        flows, named = said.nth(1).inner_text(), tab.locator(".article-figure .reading").inner_text()
         assert named.startswith(f"{first}, {flows} flows: ")
         for name in others:  # every sender whose points are shown, at as many flows
             (row,) = (row for row in sub_packet_points.points()[name] if row["flows"] == int(flows))

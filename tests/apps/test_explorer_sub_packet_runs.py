@@ -98,10 +98,11 @@ def test_packets_are_laid_over_the_curves(tab: Page, server: str) -> None:
     assert points[0][1] == pytest.approx(float(rows["goodput [packet per RTT]"].split()[0]), rel=0.01)
     assert points[0][2] < points[0][1] < points[0][3]
     move(tab, "loss", 0.3)  # the point stays, the bars go with their own loss
-    assert numbers(tab)[0][-1] == "exact" and numbers(tab, 1)[0][-1] == "packets, high"
+    ends = "(i) => document.querySelectorAll('.figure > details.table')[i].querySelector('tr').lastChild.textContent"
+    tab.wait_for_function(f"{ends} === 'exact'", arg=0)
+    assert numbers(tab, 1)[0][-1] == "packets, high"
     move(tab, "w_max", 8)
-    tab.wait_for_function("() => !document.querySelector('main.old')")
-    assert numbers(tab, 1)[0][-1] == "exact"
+    tab.wait_for_function(f"{ends} === 'exact'", arg=1)
 
 
 def test_a_run_is_cancelled(tab: Page, server: str) -> None:

@@ -31,7 +31,8 @@ export const brief = (x) => {
 
 /**
  * A measured number and its ends, with as many digits as their distance supports; alone where it has none.
- * @param {(number | null)[]} ends mean, low, high @param {string} [per] " %" for a probability, whose ends lie in 0 to 1
+ * @param {(number | null)[]} ends mean, low, high
+ * @param {string} [per] " %" for a probability, whose ends lie in 0 to 1
  */
 export const inEnds = ([mean, low, high], per = "") => {
   const [x, from, to] = [mean, low, high].map((one) =>
