@@ -15,7 +15,7 @@ from pathlib import Path
 ASSETS = Path(__file__).parent / "assets"
 #: It needs every module that all pages have.
 CORE = "core/main.js"
-#: Formats of numbers and times for the library, which makes them when it is loaded, in 20 ms, and is asked for neither.
+#: Plain formats of numbers and times: the library makes its own when it is loaded, in 20 ms, and no page uses them.
 _PLAIN = "{ NumberFormat: class { format = String }, DateTimeFormat: class { resolvedOptions() { return {}; } } }"
 _IMPORT = re.compile(r'^import \{ ([\w, ]+) \} from "(\.{1,2}/[\w./-]+\.js)";$', re.M)
 _EXPORT = re.compile(r"^export (?=(?:const|let|class|(?:async )?function\*?) (\w+))", re.M)

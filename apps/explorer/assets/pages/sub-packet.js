@@ -405,7 +405,7 @@ const beside = (figures, chosen, apart, here, { at, valid, W, loss }) => {
   };
 };
 
-/** What an article says below the measured points: the load that is nearest, by each sender that was measured. */
+/** The words below the measured points: the load that is nearest, by each sender that was measured. */
 const aboutOf = ([{ name }, ...others], nearest) => {
   const { measured_flows, packets_loss, packets_silent, chain_silent } = nearest,
     law = Number.isFinite(chain_silent) ? `; the full chain gives ${percent(chain_silent)}` : "",
