@@ -23,7 +23,7 @@ def row(sender: str, rules: str, window: int, most_states: int) -> str:
     """One line of Markdown."""
     model = Sender(sender=sender, rules=rules, window=window, loss=0.1)
     setting = model.setting()
-    named = f"| {sender} | {rules} | {window} | {model.told_apart() or ''} | {setting.tick or ''} |"
+    named = f"| {sender} | {rules} | {window} | {model.distinct_halvings() or ''} | {setting.tick or ''} |"
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     start = time.process_time()
     try:

@@ -11,7 +11,10 @@ import numpy as np
 import scipy
 import xarray as xr
 
+from tcpdynamics import former_names
 from tcpdynamics.limits import check_memory
+
+__getattr__ = former_names.attributes(__name__, law_distance="distribution_distance")
 
 
 def mean_interval(x: xr.DataArray, dim: str = "replication", level: float = 0.95) -> xr.Dataset:
@@ -100,11 +103,11 @@ def two_sample(a: xr.DataArray, b: xr.DataArray, dim: str = "replication", level
     return _dataset(parts, a, level).assign(dof=dof)
 
 
-#: Random laws by which the radius of `law_distance` is found: it is right to about 2 %.
+#: Random distributions by which the radius of `distribution_distance` is found: it is right to about 2 %.
 _DRAWS = 4000
 
 
-def law_distance(gap: xr.DataArray, over: str, dim: str = "replication", level: float = 0.95) -> xr.Dataset:
+def distribution_distance(gap: xr.DataArray, over: str, dim: str = "replication", level: float = 0.95) -> xr.Dataset:
     """Total-variation distance of a measured distribution from a predicted one, with an interval.
 
     The distance is that of the *mean* distribution, half the sum of abs(mean gap). The mean of the replications' own
@@ -138,16 +141,16 @@ def law_distance(gap: xr.DataArray, over: str, dim: str = "replication", level: 
 
     Examples
     --------
-    >>> law = np.array([0.2, 0.3, 0.5])
-    >>> shares = np.random.default_rng(1).multinomial(60, law, 8) / 60
-    >>> gap = xr.DataArray(shares - law, dims=("replication", "packets"))
-    >>> far = law_distance(gap, "packets")
+    >>> predicted = np.array([0.2, 0.3, 0.5])
+    >>> measured = np.random.default_rng(1).multinomial(60, predicted, 8) / 60
+    >>> gap = xr.DataArray(measured - predicted, dims=("replication", "packets"))
+    >>> far = distribution_distance(gap, "packets")
     >>> far["low"].item(), round(float(0.5 * abs(gap).sum("packets").mean()), 2)
     (0.0, 0.06)
     """
     _moments(gap, dim, level, "gap")
     parts = xr.apply_ufunc(
-        _law_distance,
+        _distribution_distance,
         gap.astype(float),
         kwargs={"level": level},
         input_core_dims=[[dim, over]],
@@ -158,7 +161,7 @@ def law_distance(gap: xr.DataArray, over: str, dim: str = "replication", level: 
     return _dataset(dict(zip(("distance", "low", "high", "noise"), parts, strict=True)), gap, level)
 
 
-def _law_distance(gap: np.ndarray, level: float) -> tuple[float, float, float, float]:
+def _distribution_distance(gap: np.ndarray, level: float) -> tuple[float, float, float, float]:
     """Distance of the mean, both ends of its interval, and the mean distance of noise; of one distribution."""
     gap = gap[np.isfinite(gap).all(axis=1)]
     n = len(gap)

@@ -18,7 +18,7 @@ import xarray as xr
 from tcpdynamics.validation.linux import OLD, TODAY, LinuxSwitches, run_linux_many
 from tcpdynamics.validation.packet import Flows, Link, Scenario, replicate
 from tcpdynamics.validation.sender_chain import sender_chain
-from tcpdynamics.validation.statistics import law_distance
+from tcpdynamics.validation.statistics import distribution_distance
 
 from . import sub_packet_sender
 from .recorded import ends
@@ -72,7 +72,7 @@ def _lumped(share: np.ndarray) -> np.ndarray:
 
 def _row(drop: float, law: np.ndarray, before: np.ndarray, goodput: Any) -> dict[str, Any]:
     """A measured rung: goodput [packet/RTT], its distribution, and how far that is from the rung before."""
-    far = law_distance(xr.DataArray(law - before, dims=("replication", "packets")), "packets")
+    far = distribution_distance(xr.DataArray(law - before, dims=("replication", "packets")), "packets")
     return {
         "drop": drop, "goodput": ends(goodput, DIGITS), "sent": [ends(one, DIGITS) for one in law.T],
         "distance": [float(f"{float(far[end]):.{DIGITS}g}") for end in ("distance", "low", "high")],

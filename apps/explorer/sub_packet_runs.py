@@ -101,7 +101,7 @@ def measured(values: Mapping[str, Any], runs: xr.Dataset) -> dict[str, Any]:
     import xarray as xr
 
     from tcpdynamics.validation.comparisons.comparison import AGREES, CLOSE, grade_distance
-    from tcpdynamics.validation.statistics import law_distance
+    from tcpdynamics.validation.statistics import distribution_distance
 
     most = int(values["w_max"])
     share = runs.epoch_share.values
@@ -110,7 +110,7 @@ def measured(values: Mapping[str, Any], runs: xr.Dataset) -> dict[str, Any]:
     loss = runs.loss_rate.drop_vars("seed", errors="ignore")
     distances = {}
     for kind, law in predictions(values, loss.values).items():
-        far = law_distance(sent - law, "packets")
+        far = distribution_distance(sent - law, "packets")
         ends = {"mean": "distance", "low": "low", "high": "high"}
         numbers = {k: float(far[v]) if np.isfinite(far[v]) else None for k, v in ends.items()}
         distances[kind] = numbers | {"verdict": str(grade_distance(far["low"], far["high"], AGREES, CLOSE))}

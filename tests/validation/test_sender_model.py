@@ -120,7 +120,7 @@ def test_bad_values_are_refused_by_name(values: dict[str, Any], says: str) -> No
 
 def test_windows_that_have_no_end_become_one() -> None:
     merged = {
-        (s, r, w): Sender(sender=s, rules=r, window=w, loss=0.1).told_apart()
+        (s, r, w): Sender(sender=s, rules=r, window=w, loss=0.1).distinct_halvings()
         for s in ("tahoe", "sack") for r in ("ns2", "rfc") for w in (4, 5)
     }  # fmt: skip
     assert merged.pop(("sack", "ns2", 5)) == 2

@@ -9,8 +9,8 @@ from scipy import signal, stats
 
 from tcpdynamics.validation.statistics import (
     batch_means,
+    distribution_distance,
     distribution_test,
-    law_distance,
     mean_interval,
     two_sample,
     until,
@@ -66,21 +66,21 @@ def test_the_distance_of_two_categories_has_students_interval():
     """Where the sign of the gap is clear; where it is not, the interval reaches down to 0."""
     gap = 0.1 + 0.01 * np.random.default_rng(2).standard_normal(8)
     pair = xr.DataArray(np.stack([gap, -gap], 1), dims=("replication", "packets"))
-    far = law_distance(pair, "packets")
+    far = distribution_distance(pair, "packets")
     student = mean_interval(xr.DataArray(gap, dims="replication"))
     assert far["distance"].item() == pytest.approx(gap.mean(), rel=1e-12)
     # The quantile is that of 4000 draws: right to about 2 %.
     width = (student["high"] - student["low"]).item()
     assert (far["high"] - far["low"]).item() == pytest.approx(width, rel=0.05)
-    assert law_distance(pair - pair.mean("replication"), "packets")["low"].item() == 0.0
+    assert distribution_distance(pair - pair.mean("replication"), "packets")["low"].item() == 0.0
 
 
 def test_a_distance_needs_two_whole_replications():
     gap = xr.DataArray([[0.1, -0.1], [np.nan, -0.1], [0.3, -0.3]], dims=("replication", "packets"))
-    assert law_distance(gap, "packets")["distance"].item() == pytest.approx(0.2)
-    assert np.isnan(law_distance(gap[:2], "packets")["high"].item())
+    assert distribution_distance(gap, "packets")["distance"].item() == pytest.approx(0.2)
+    assert np.isnan(distribution_distance(gap[:2], "packets")["high"].item())
     still = xr.zeros_like(gap[::2]) + xr.DataArray([0.1, -0.1], dims="packets")
-    assert law_distance(still, "packets")["low"].item() == pytest.approx(0.1)
+    assert distribution_distance(still, "packets")["low"].item() == pytest.approx(0.1)
 
 
 def ar1(coefficient, runs, n, seed):

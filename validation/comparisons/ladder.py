@@ -42,7 +42,7 @@ from tcpdynamics.solvers import stationary
 
 from ..packet import Bottleneck, Flows, Scenario, replicate
 from ..sender_chain import SenderChain, sender_chain
-from ..statistics import law_distance, mean_interval
+from ..statistics import distribution_distance, mean_interval
 from .comparison import Comparison, check_length, counts, grade_distance, interval_text
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ class SenderChainLadder(Comparison):
         _, _, laws, loop = (part() for part in tracked(parts, weights=(2, 4, 1, 1)))
         steps = []
         for before, after in pairwise(RUNGS):
-            found = law_distance(laws.sel(rung=after, drop=True) - laws.sel(rung=before, drop=True), "packets")
+            found = distribution_distance(laws.sel(rung=after, drop=True) - laws.sel(rung=before, drop=True), "packets")
             steps.append(found)
         step = xr.concat(steps, xr.Variable("step", list(STEPS)))
         interval = mean_interval(laws)
@@ -291,7 +291,7 @@ class SenderChainLadder(Comparison):
         for end, which in (("", "mean"), ("_low", "low"), ("_high", "high")):
             out[f"measured_loss{end}"] = found[which].assign_attrs(units="1")
         gaps = np.array([self._gaps[rung] for rung in QUEUES])
-        apart = law_distance(
+        apart = distribution_distance(
             xr.DataArray(gaps, {"queue": list(QUEUES)}, ("queue", "flows", "replication", "packets")), "packets"
         )
         for end, which in (("", "distance"), ("_low", "low"), ("_high", "high")):

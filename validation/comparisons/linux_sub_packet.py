@@ -17,7 +17,7 @@ import xarray as xr
 from tcpdynamics.errors import DomainError, shown
 from tcpdynamics.limits import check_work
 
-from ..statistics import law_distance
+from ..statistics import distribution_distance
 from .comparison import AGREES, CLOSE, check_length, counts, grade_distance, interval_text
 from .crowded_figures import fairness
 from .crowded_laws import CHAINS, MOST_SENT, compiled_law, printed_law
@@ -201,7 +201,7 @@ def _chains(runs: xr.DataArray) -> xr.Dataset:
     out = []
     for law_of in (printed_law, compiled_law):
         gap = xr.DataArray(laws - law_of(losses), dims=("replication", "packets"))
-        far = law_distance(gap, "packets")
+        far = distribution_distance(gap, "packets")
         out.append(xr.Dataset({
             "distance": far["distance"], "distance_low": far["low"], "distance_high": far["high"],
             "predicted": ("packets", law_of(np.array([losses.mean()]))[0], {"units": "1"}),

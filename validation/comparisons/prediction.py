@@ -15,7 +15,7 @@ from tcpdynamics.charts.look import BLACK, GREY, VERDICT_COLOURS, axis_title, br
 from tcpdynamics.errors import DomainError, shown, suggestion
 from tcpdynamics.models.fairness import measured_jain
 
-from ..statistics import law_distance, mean_interval
+from ..statistics import distribution_distance, mean_interval
 from .comparison import Comparison, counts, grade_tolerance
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class PredictionVsPackets(Comparison):
             measured = _fold(measured, predicted)
             gap = measured - predicted
             self._check_share(True)
-            far = law_distance(gap.where(~missing), "packets", level=self.level)
+            far = distribution_distance(gap.where(~missing), "packets", level=self.level)
             of_law = ("distance", "low", "high", "noise")
             data |= {name: far[part] for name, part in zip((*self.effect, "effect_noise"), of_law, strict=True)}
             relative = True
@@ -426,8 +426,8 @@ def compare(
     Dataset
         `effect` with `effect_low`, `effect_high`: (measured - predicted)/predicted; where a prediction is 0, the
         difference itself, in the unit of the quantity; of "sends_per_epoch" the total-variation distance of the mean
-        law, the largest error of the probability of any event, with the interval of `statistics.law_distance`, and
-        `effect_noise`, the distance that a true model has on average with so many runs as long as these. `verdict`:
+        distribution, the largest error of the probability of any event, with the interval of
+        `statistics.distribution_distance`, and `effect_noise`, a true model's mean distance with such runs. `verdict`:
         "agrees" where the interval lies within the tolerance, "differs" where it lies beyond, else "undecided" (run
         more replications); "no answer" where a number is missing. `measured` and `gap` = measured - predicted with
         intervals, `predicted`.

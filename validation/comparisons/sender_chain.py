@@ -24,7 +24,7 @@ from tcpdynamics.progress import listening, tracked
 from ..packet import Flows, Link, Scenario, replicate
 from ..sender_chain import SenderChain, Setting, sender_chain
 from ..sender_chain.setting import START
-from ..statistics import law_distance
+from ..statistics import distribution_distance
 from .comparison import WIDEST, Comparison, check_length, counts, grade
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class SenderChainVsPackets(Comparison):
         -------
         xarray.Dataset over `sender`, `loss` and `packets` (0, 1, ... sent in a round trip)
             `predicted`, `simulated` [1]; over `sender` and `loss` `distance` with its interval (total variation of the
-            mean distribution, `statistics.law_distance`), `noise` (the distance that chance alone makes), `verdict`;
+            mean, `statistics.distribution_distance`), `noise` (the distance that chance alone makes), `verdict`;
             over `sender` `states`, those of the chain.
 
         Raises
@@ -130,7 +130,7 @@ class SenderChainVsPackets(Comparison):
         predicted[: len(law)] = law
         coords = {"packets": np.arange(shares.shape[1])}
         gap = xr.DataArray(shares - predicted, dims=("replication", "packets"), coords=coords)
-        found = law_distance(gap, "packets", level=level)
+        found = distribution_distance(gap, "packets", level=level)
         out = {
             "predicted": ("packets", predicted, {"units": "1"}),
             "simulated": ("packets", shares.mean(axis=0), {"units": "1"}),

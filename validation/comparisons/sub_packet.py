@@ -42,7 +42,7 @@ from tcpdynamics.solvers.problems import DomainError
 
 from ..packet import Bottleneck, Flows, Scenario, replicate
 from ..packet.scenario.fields import key, read_texts
-from ..statistics import law_distance
+from ..statistics import distribution_distance
 from .comparison import AGREES, CLOSE, Comparison, Verdict, check_length, grade_distance, interval
 
 if TYPE_CHECKING:
@@ -276,7 +276,7 @@ class SubPacketChainVsPackets(Comparison):
             `simulated`, `simulated_low`, `simulated_high`: P(n packets sent in an epoch), Student's 95 %
             interval over replications;
             `predicted`; `gap`, `gap_low`, `gap_high`: simulated - predicted; `distance`, `distance_low`,
-            `distance_high`: total-variation distance of the mean distribution (`statistics.law_distance`); `verdict`:
+            `distance_high`: total-variation distance of the mean (`statistics.distribution_distance`); `verdict`:
             agrees, close, differs or undecided (`AGREES`, `CLOSE`); and what was measured: `loss`, `loss_timeout`,
             `loss_other`, `timeout_over_rtt`, `jain`, `starved`, `utilisation`, with the chain's `loss_predicted`,
             `jain_predicted`, `starved_predicted`.
@@ -306,7 +306,7 @@ class SubPacketChainVsPackets(Comparison):
         simulated = xr.DataArray(shares, dims=("replication", "packets"), coords={"packets": np.arange(w_max + 1)})
         predicted = xr.concat([self._predict(chain, runs) for chain in CHAINS], xr.Variable("chain", list(CHAINS)))
         gap = simulated - predicted
-        far = law_distance(gap, "packets")
+        far = distribution_distance(gap, "packets")
         out = interval(simulated, "simulated") | interval(gap, "gap")
         for name, part in zip(self.effect, ("distance", "low", "high"), strict=True):
             out[name] = far[part].assign_attrs(units="1")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tcpdynamics import former_names
 from tcpdynamics.errors import check
 from tcpdynamics.progress import tell
 from tcpdynamics.solvers.problems import MarkovChain, Reward
@@ -134,23 +135,25 @@ class SenderChain:
             laws[wait, self._label(target)] = {0: 1}
         return Reward(laws, name, "packet")
 
-    def packets_per_round_trip(self, law: xr.Dataset) -> xr.DataArray:
-        """Share of round-trip times with n packets sent, from a result of `stationary`; n = 0 is silence.
+    @former_names.arguments(law="result")
+    def packets_per_round_trip(self, result: xr.Dataset) -> xr.DataArray:
+        """Fraction of round-trip times with n packets sent, from a result of `stationary`; n = 0 is silence.
 
         Where instants lie closer than a round trip (acknowledgements are lost or delayed; with limited transmit also
         where a timeout is no whole number of RTTs) it is the rate of instants with n packets [1/RTT].
         """
-        shares: xr.DataArray = self.observe(law).sent.rename({"packets": "sent"}).rename("share")
-        return shares.transpose("sent", ...)
+        fractions: xr.DataArray = self.observe(result).sent.rename({"packets": "sent"}).rename("fraction")
+        return fractions.transpose("sent", ...)
 
-    def observe(self, law: xr.Dataset, values: Mapping[str, Any] | None = None) -> xr.Dataset:
+    @former_names.arguments(law="result")
+    def observe(self, result: xr.Dataset, values: Mapping[str, Any] | None = None) -> xr.Dataset:
         """What a stationary distribution means on the wire.
 
         Parameters
         ----------
-        law : Dataset from `stationary` of `chain()`
+        result : Dataset from `stationary` of `chain()`
         values : mapping of p, p_r, a to their values, optional
-            Where the coordinates of `law` do not have them: exact ones, or single ones.
+            Where the coordinates of `result` do not have them: exact ones, or single ones.
 
         Returns
         -------
@@ -159,10 +162,10 @@ class SenderChain:
         """
         import xarray as xr
 
-        pi = law["probability"]
+        pi = result["probability"]
         dims = tuple(str(d) for d in pi.dims if d != "state")
         mass = pi.transpose(*dims, "state").values
-        parameters = {str(k): c for k, c in law.coords.items()} | dict(values or {})
+        parameters = {str(k): c for k, c in result.coords.items()} | dict(values or {})
         parameters = {**self.parameters, **parameters}
         # By how much less than a round trip a class is held: small numbers, so not as a difference of two near 1.
         lacking = self._mean(pi, dims, parameters, lambda i, step: min(step[1], 1.0) - 1.0, constant=0.0)
@@ -197,7 +200,7 @@ class SenderChain:
             },
             coords={k: c for k, c in pi.coords.items() if k != "state"}
             | {"packets": ("packets", np.arange(sent.shape[-1]), {"long_name": "packets sent in an epoch"})},
-            attrs=law.attrs,
+            attrs=result.attrs,
         )
 
     def _mean(

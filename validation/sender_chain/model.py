@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from tcpdynamics import former_names
 from tcpdynamics.errors import DomainError, shown
 from tcpdynamics.models.model import Model
 from tcpdynamics.models.parameters import Number, parameter, setting
@@ -131,17 +132,17 @@ class Sender(Model):
             delayed_ack=float(self.delayed_ack),
             ack_loss=self.ack_loss is not None,
             tick=None if tick is None else float(tick),
-            halvings=self.told_apart(),
+            halvings=self.distinct_halvings(),
         )
 
-    def told_apart(self) -> int:
+    def distinct_halvings(self) -> int:
         """Halvings through which windows are distinguished after a fast retransmission; 0: all windows are.
 
         ns-2 halves windows that are no whole numbers; from a window of 5 on, they have no end (docs/sender_chain.md).
 
         Examples
         --------
-        >>> Sender(loss=0.1, window=5).told_apart(), Sender(loss=0.1, window=5, rules="rfc").told_apart()
+        >>> Sender(loss=0.1, window=5).distinct_halvings(), Sender(loss=0.1, window=5, rules="rfc").distinct_halvings()
         (2, 0)
         """
         if self.halvings is not None:
@@ -150,6 +151,8 @@ class Sender(Model):
             return 0
         many = self.sender == "newreno" or (self.sender == "sack" and self.window > 5)
         return FEWER_HALVINGS if many else HALVINGS
+
+    told_apart = former_names.method("told_apart", "distinct_halvings")
 
     def compiled(self) -> SenderChain:
         """The chain with its classes of states, as `sender_chain` makes it; explored once for each setting.
@@ -172,7 +175,7 @@ class Sender(Model):
 
     def about(self) -> str:
         """How many states there are, and what is rounded, in a sentence."""
-        chain, halvings = self.compiled(), self.told_apart()
+        chain, halvings = self.compiled(), self.distinct_halvings()
         more = f"; {_merged(halvings)}" if halvings else ""
         burst = max(at.new + at.again for at in chain.instants)
         if burst > self.window:

@@ -1,0 +1,27 @@
+"""Former names: this release accepts them, gives the same and warns."""
+
+from __future__ import annotations
+
+import pytest
+
+from tcpdynamics.solvers import stationary
+from tcpdynamics.validation import statistics
+from tcpdynamics.validation.sender_chain import Sender, sender_chain
+
+
+def test_functions() -> None:
+    with pytest.warns(DeprecationWarning, match="law_distance is now distribution_distance") as caught:
+        assert statistics.law_distance is statistics.distribution_distance
+    assert caught[0].filename == __file__
+    with pytest.raises(AttributeError, match="no attribute 'law_distanc'"):
+        statistics.law_distanc  # noqa: B018
+
+
+def test_arguments_and_methods() -> None:
+    chain = sender_chain("tahoe", 2)
+    result = stationary(chain.chain().at(p=0.1))
+    with pytest.warns(DeprecationWarning, match="law is now result") as caught:
+        assert chain.observe(law=result, values={"p": 0.1}).equals(chain.observe(result, {"p": 0.1}))
+    assert caught[0].filename == __file__
+    with pytest.warns(DeprecationWarning, match="told_apart is now distinct_halvings"):
+        assert Sender(loss=0.1, window=5).told_apart() == 2
