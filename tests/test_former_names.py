@@ -5,13 +5,16 @@ from __future__ import annotations
 import pytest
 
 from tcpdynamics.solvers import stationary
-from tcpdynamics.validation import statistics
+from tcpdynamics.validation import comparisons, statistics
 from tcpdynamics.validation.sender_chain import Sender, sender_chain
 
 
-def test_functions() -> None:
+def test_functions_and_classes() -> None:
     with pytest.warns(DeprecationWarning, match="law_distance is now distribution_distance") as caught:
         assert statistics.law_distance is statistics.distribution_distance
+    assert caught[0].filename == __file__
+    with pytest.warns(DeprecationWarning, match="WindowRulesVsLaws is now WindowRulesVsFormulas") as caught:
+        assert comparisons.WindowRulesVsLaws is comparisons.WindowRulesVsFormulas
     assert caught[0].filename == __file__
     with pytest.raises(AttributeError, match="no attribute 'law_distanc'"):
         statistics.law_distanc  # noqa: B018

@@ -28,7 +28,7 @@ from tcpdynamics.validation.comparisons.comparison import AGREES, CLOSE, counts
 from tcpdynamics.validation.comparisons.engines import stored
 from tcpdynamics.validation.comparisons.linux_sub_packet import LinuxSubPacket
 from tcpdynamics.validation.comparisons.sub_packet import SubPacketChainVsPackets, summary
-from tcpdynamics.validation.comparisons.window_rules import WindowRulesVsLaws
+from tcpdynamics.validation.comparisons.window_rules import WindowRulesVsFormulas
 from tcpdynamics.validation.packet import simulate
 
 from .. import ledger_rows
@@ -104,7 +104,7 @@ def page(quick: bool, tell: Tell, equations: Callable[[], Equations], began: flo
         "silence": main.silence_figure(result, busiest),
         "loss": main.loss_figure(result),
         "ns2": ns2.PacketsVsNs2.figure(judged),
-        "rules": WindowRulesVsLaws.figure(parts.rules),
+        "rules": WindowRulesVsFormulas.figure(parts.rules),
         **{f"table-{paper}": front.table_figure(paper) for paper in front.TABLES},
     }
     findings = _findings(result, drawn["fig9"], sections)
@@ -156,7 +156,7 @@ def page(quick: bool, tell: Tell, equations: Callable[[], Equations], began: flo
         processors=os.cpu_count() or 1,
         seeds=QUICK_SEEDS if quick else ns2.PacketsVsNs2.seeds,
         answers=answers,
-        rules_paragraph=WindowRulesVsLaws.paragraph(parts.rules),
+        rules_paragraph=WindowRulesVsFormulas.paragraph(parts.rules),
         queues=parts.queues,
         crowd={"flows": FLOWS, "rate": RATE / 1e6, "buffer": BUFFER, "rtt": [1e3 * t for t in RTT]},
     )

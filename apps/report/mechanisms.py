@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tcpdynamics.progress import tracked
 from tcpdynamics.validation.comparisons.prediction import QUANTITIES
-from tcpdynamics.validation.comparisons.window_rules import LAW, WindowRulesVsLaws
+from tcpdynamics.validation.comparisons.window_rules import PUBLISHED, WindowRulesVsFormulas
 from tcpdynamics.validation.packet import Bottleneck, Flows, Scenario, replicate
 from tcpdynamics.validation.statistics import mean_interval
 
@@ -42,7 +42,7 @@ class Mechanisms:
 
 def mechanisms(quick: bool, tell: Tell) -> Mechanisms:
     """Simulate both parts."""
-    comparison = WindowRulesVsLaws(**WindowRulesVsLaws.quick) if quick else WindowRulesVsLaws()
+    comparison = WindowRulesVsFormulas(**WindowRulesVsFormulas.quick) if quick else WindowRulesVsFormulas()
     with step(RULES_STEP, tell):
         rules = comparison.run()
     seeds, duration = (3, 30.0) if quick else (8, 60.0)
@@ -85,11 +85,11 @@ def _interval(values: Any, digits: int) -> str:
 
 def answer(parts: Mechanisms) -> str:
     """One sentence, made from the numbers."""
-    law = parts.rules.gap.sel(reading=LAW)
+    gaps = parts.rules.gap.sel(formula=PUBLISHED)
     first, *others = parts.queues
     least = min(others, key=lambda row: float(row["waiting"].split()[0]))
     return (
-        f"Under random losses, mean windows differ by {float(law.min()):+.0%} to {float(law.max()):+.0%} from the "
+        f"Under random losses, mean windows differ by {float(gaps.min()):+.0%} to {float(gaps.max()):+.0%} from the "
         f"published formulas. On a congested link, packets wait {first['waiting'].split()[0]} ms with drop-tail and "
         f"{least['waiting'].split()[0]} ms with {least['queue']}."
     )

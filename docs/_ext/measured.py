@@ -341,9 +341,9 @@ def lock_out() -> Tables:
 
 def windows() -> Tables:
     """Mean windows of the window rules under random losses, from runs."""
-    from tcpdynamics.validation.comparisons import WindowRulesVsLaws
+    from tcpdynamics.validation.comparisons import WindowRulesVsFormulas
 
-    result = WindowRulesVsLaws().run()
+    result = WindowRulesVsFormulas().run()
     rows = []
     for rule in map(str, result.rule.values):
         for loss in result.loss.values:

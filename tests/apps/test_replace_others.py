@@ -40,7 +40,7 @@ COMMANDS = {
     "comparison LotkaVolterraVsFluid": ("validate", "lotka-volterra", "--quick", "--output"),
     "comparison LeapVsPackets": ("validate", "leap", "--quick", "--output"),
     "comparison LotkaVolterraVsPackets": ("validate", "lotka-volterra-packets", "--quick", "--output"),
-    "comparison WindowRulesVsLaws": ("validate", "window-rules", "--quick", "--output"),
+    "comparison WindowRulesVsFormulas": ("validate", "window-rules", "--quick", "--output"),
     "comparison LockOut": ("validate", "lock-out", "--quick", "--output"),
     "comparison RetransmissionPriorityVsPackets": ("validate", "retransmission-priority", "--quick", "--output"),
     "comparison MtcpVsPackets": ("validate", "mtcp", "--quick", "--output"),

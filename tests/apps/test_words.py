@@ -180,7 +180,7 @@ def _chart() -> None:
         _comparison("MisraVsLinearisation", ratio=(0.8,), rounds=1, horizon=20.0),
         _comparison("SubPacketChainVsPackets", flows=(20,), duration=40.0, warm_up=10.0, replications=2),
         _comparison("LotkaVolterraVsPackets", rates=(1e7,), between=(15e6,), flows=(2,), staleness=(), replications=2),
-        _comparison("WindowRulesVsLaws", rules=("reno",), loss=(0.01, 0.005), duration=20.0, replications=2),
+        _comparison("WindowRulesVsFormulas", rules=("reno",), loss=(0.01, 0.005), duration=20.0, replications=2),
         _comparison("LockOut", runs=("as in the paper", "jitter"), flows=20, duration=240.0, replications=2),
         _comparison("RetransmissionPriorityVsPackets", flows=(25,), duration=240.0, replications=2),
         _comparison("MtcpVsPackets", lists=("cumulative",), replications=2),

@@ -1,18 +1,18 @@
-"""Window rules in packets beside their laws: the comparison."""
+"""Window rules in packets beside their formulas: the comparison."""
 
 import numpy as np
 import pytest
 
 from tcpdynamics.errors import DomainError, LimitError
 from tcpdynamics.models import AimdTcp, ScalableTcp
-from tcpdynamics.validation.comparisons import WindowRulesVsLaws
+from tcpdynamics.validation.comparisons import WindowRulesVsFormulas
 from tcpdynamics.validation.comparisons.comparison import TOLERANCE
-from tcpdynamics.validation.comparisons.window_rules import FLUID, LAW
+from tcpdynamics.validation.comparisons.window_rules import FLUID, PUBLISHED
 
 
 @pytest.fixture(scope="module")
 def result():
-    return WindowRulesVsLaws(
+    return WindowRulesVsFormulas(
         rules=("reno", "scalable", "cubic"), loss=(0.01, 0.003), duration=60.0, replications=4
     ).run()
 
@@ -20,10 +20,10 @@ def result():
 def test_what_is_predicted_is_what_the_models_say(result):
     for p in result.loss.values:
         at = result.predicted.sel(loss=p)
-        assert float(at.sel(rule="reno", reading=LAW)) == float(AimdTcp(loss=p).response())
-        assert float(at.sel(rule="reno", reading=FLUID)) == float(AimdTcp(loss=p).equilibrium())
-        assert float(at.sel(rule="scalable", reading=LAW)) == float(ScalableTcp(loss=p).response())
-        assert np.isnan(float(at.sel(rule="cubic", reading=FLUID)))
+        assert float(at.sel(rule="reno", formula=PUBLISHED)) == float(AimdTcp(loss=p).response())
+        assert float(at.sel(rule="reno", formula=FLUID)) == float(AimdTcp(loss=p).equilibrium())
+        assert float(at.sel(rule="scalable", formula=PUBLISHED)) == float(ScalableTcp(loss=p).response())
+        assert np.isnan(float(at.sel(rule="cubic", formula=FLUID)))
 
 
 def test_gaps_intervals_and_verdicts_belong_together(result):
@@ -37,7 +37,7 @@ def test_gaps_intervals_and_verdicts_belong_together(result):
     assert (result.verdict.values[~known] == "no answer").all()
 
 
-def test_a_reno_window_under_random_losses_lies_between_law_and_fluid(result):
+def test_a_reno_window_under_random_losses_lies_between_formula_and_fluid(result):
     """Known of random losses: 1.31/sqrt(p), between sqrt(1.5/p) and sqrt(2/p); here within the run's interval."""
     for p in result.loss.values:
         reno = result.sel(rule="reno", loss=p)
@@ -47,14 +47,14 @@ def test_a_reno_window_under_random_losses_lies_between_law_and_fluid(result):
 
 def test_the_same_seed_gives_the_same_windows():
     settings = {"rules": ("hstcp",), "loss": (0.01,), "duration": 20.0, "replications": 2}
-    first, again, other = (WindowRulesVsLaws(**settings, seed=s).run().measured.item() for s in (1, 1, 2))
+    first, again, other = (WindowRulesVsFormulas(**settings, seed=s).run().measured.item() for s in (1, 1, 2))
     assert first == again != other
 
 
 def test_figure_and_paragraph_name_each_rule(result):
-    drawn = WindowRulesVsLaws.figure(result)
+    drawn = WindowRulesVsFormulas.figure(result)
     assert [a.text for a in drawn.layout.annotations] == ["reno", "scalable", "cubic"]
-    assert all(f"{rule}: " in WindowRulesVsLaws.paragraph(result) for rule in result.rule.values)
+    assert all(f"{rule}: " in WindowRulesVsFormulas.paragraph(result) for rule in result.rule.values)
 
 
 @pytest.mark.parametrize(
@@ -68,9 +68,9 @@ def test_figure_and_paragraph_name_each_rule(result):
 )
 def test_bad_settings_are_refused(settings, sentence):
     with pytest.raises(DomainError, match=sentence):
-        WindowRulesVsLaws(**settings)
+        WindowRulesVsFormulas(**settings)
 
 
 def test_too_much_work_is_refused_before_the_first_run():
     with pytest.raises(LimitError, match="replications of 4 rules at 3 losses need about"):
-        WindowRulesVsLaws(replications=10**9).run()
+        WindowRulesVsFormulas(replications=10**9).run()

@@ -7,6 +7,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tcpdynamics import former_names
+
 if TYPE_CHECKING:
     import xarray as xr
 
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from .sub_packet import SubPacketChainVsPackets as SubPacketChainVsPackets
     from .t_refwa import TRefwaMapVsFluid as TRefwaMapVsFluid
     from .t_refwa_packets import TRefwaVsPackets as TRefwaVsPackets
-    from .window_rules import WindowRulesVsLaws as WindowRulesVsLaws
+    from .window_rules import WindowRulesVsFormulas as WindowRulesVsFormulas
 
 _HOME_OF = {
     "BbrVsCubic": "bbr_cubic", "LeapVsPackets": "leap", "LinuxControls": "linux_controls", "LinuxSends": "linux_sends",
@@ -42,12 +44,16 @@ _HOME_OF = {
     "PacketsVsLinux": "packets_vs_linux", "PacketsVsNs2": "packets_vs_ns2", "PredictionVsPackets": "prediction",
     "RetransmissionPriorityVsPackets": "retransmission_priority", "SenderChainLadder": "ladder",
     "SenderChainVsPackets": "sender_chain", "SubPacketChainVsPackets": "sub_packet", "TRefwaMapVsFluid": "t_refwa",
-    "TRefwaVsPackets": "t_refwa_packets", "WindowRulesVsLaws": "window_rules",
+    "TRefwaVsPackets": "t_refwa_packets", "WindowRulesVsFormulas": "window_rules",
 }  # fmt: skip
 __all__ = sorted(_HOME_OF)
+_FORMER = {"WindowRulesVsLaws": "WindowRulesVsFormulas"}
 
 
 def __getattr__(name: str) -> Any:
+    if name in _FORMER:
+        former_names.warn(name, _FORMER[name])
+        name = _FORMER[name]
     if name not in _HOME_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f".{_HOME_OF[name]}", __name__), name)

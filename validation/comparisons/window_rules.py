@@ -24,7 +24,7 @@ from .comparison import TOLERANCE, Comparison, check_length, counts, grade_toler
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-LAW, FLUID = "law of the source", "fluid at rest"
+PUBLISHED, FLUID = "published formula", "fluid equilibrium"
 
 _LOSS_UNITS = {"units": "1", "long_name": "loss probability of a packet"}
 
@@ -35,30 +35,30 @@ def _cubic(loss: float, rtt: float) -> float:
     return float(max((c * (3 + beta) / (4 * (1 - beta))) ** 0.25 * (rtt / loss) ** 0.75, np.sqrt(1.5 / loss)))
 
 
-#: Rule -> reading -> window [packet] from the loss rate and the RTT [s].
+#: Rule -> formula -> window [packet] from the loss rate and the RTT [s].
 _PREDICTED: dict[str, dict[str, Callable[[float, float], float]]] = {
     "reno": {
-        LAW: lambda p, rtt: float(AimdTcp(loss=p).response()),
+        PUBLISHED: lambda p, rtt: float(AimdTcp(loss=p).response()),
         FLUID: lambda p, rtt: float(AimdTcp(loss=p).equilibrium()),
     },
     "hstcp": {
-        LAW: lambda p, rtt: float(HighSpeedTcp(loss=p).response()),
+        PUBLISHED: lambda p, rtt: float(HighSpeedTcp(loss=p).response()),
         FLUID: lambda p, rtt: float(HighSpeedTcp(loss=p).equilibrium()),
     },
     "scalable": {
-        LAW: lambda p, rtt: float(ScalableTcp(loss=p).response()),
+        PUBLISHED: lambda p, rtt: float(ScalableTcp(loss=p).response()),
         FLUID: lambda p, rtt: float(ScalableTcp(loss=p).equilibrium()),
     },
-    "cubic": {LAW: _cubic},
+    "cubic": {PUBLISHED: _cubic},
 }
 
 
 @dataclass(frozen=True)
-class WindowRulesVsLaws(Comparison):
+class WindowRulesVsFormulas(Comparison):
     """One flow on a path that loses each packet with the same probability: its mean window and two formulas.
 
-    `law of the source`: the response function w(p) that the rule is published with, made for one loss every 1/p
-    packets. `fluid at rest`: where w' = a(w) - b(w) p w^2 is zero, losses at the rate p w per round trip. Packets
+    `published formula`: the response function w(p) that the rule is published with, made for one loss every 1/p
+    packets. `fluid equilibrium`: where w' = a(w) - b(w) p w^2 is zero, losses at the rate p w per round trip. Packets
     lie between the two: after a random loss the next one may come soon or late, but a window falls once a round trip.
 
     Parameters
@@ -72,7 +72,7 @@ class WindowRulesVsLaws(Comparison):
 
     Examples
     --------
-    >>> result = WindowRulesVsLaws(rules=("reno",), loss=(0.01,), duration=100.0, replications=3).run()
+    >>> result = WindowRulesVsFormulas(rules=("reno",), loss=(0.01,), duration=100.0, replications=3).run()
     >>> 10 < float(result.measured.squeeze()) < 16
     True
     """
@@ -117,7 +117,7 @@ class WindowRulesVsLaws(Comparison):
 
         Returns
         -------
-        xarray.Dataset over `rule`, `loss` and `reading`
+        xarray.Dataset over `rule`, `loss` and `formula`
             `measured`, `measured_low`, `measured_high` [packet]: sent per round trip, with the 95 % interval of the
             mean; `predicted`; `gap` = measured/predicted - 1 with `gap_low`, `gap_high`; `verdict`.
         """
@@ -126,14 +126,14 @@ class WindowRulesVsLaws(Comparison):
         means = [self._mean_window(rule, p) for rule, p in tracked(cases)]
         shape = (len(self.rules), len(self.loss))
         mean, low, high = (np.array([m[i] for m in means]).reshape(shape) for i in range(3))
-        readings = (LAW, FLUID)
+        formulas = (PUBLISHED, FLUID)
         predicted = np.array([
-            [[_predicted(rule, reading, p, self.rtt) for reading in readings] for p in self.loss]
+            [[_predicted(rule, formula, p, self.rtt) for formula in formulas] for p in self.loss]
             for rule in self.rules
         ])  # fmt: skip
         packets = {"units": "packet"}
         parts = {
-            name: (("rule", "loss", "reading"), values[..., None] / predicted - 1.0, {"units": "1"})
+            name: (("rule", "loss", "formula"), values[..., None] / predicted - 1.0, {"units": "1"})
             for name, values in (("gap", mean), ("gap_low", low), ("gap_high", high))
         }
         result = xr.Dataset(
@@ -141,13 +141,13 @@ class WindowRulesVsLaws(Comparison):
                 "measured": (("rule", "loss"), mean, packets | {"long_name": "mean window"}),
                 "measured_low": (("rule", "loss"), low, packets),
                 "measured_high": (("rule", "loss"), high, packets),
-                "predicted": (("rule", "loss", "reading"), predicted, packets),
+                "predicted": (("rule", "loss", "formula"), predicted, packets),
                 **parts,
             },
-            {"rule": list(self.rules), "loss": ("loss", list(self.loss), _LOSS_UNITS), "reading": list(readings)},
+            {"rule": list(self.rules), "loss": ("loss", list(self.loss), _LOSS_UNITS), "formula": list(formulas)},
         )
         verdicts = grade_tolerance(result.gap_low.values, result.gap_high.values, TOLERANCE)
-        result["verdict"] = (("rule", "loss", "reading"), verdicts)
+        result["verdict"] = (("rule", "loss", "formula"), verdicts)
         result.attrs = self.attributes()
         return result
 
@@ -160,7 +160,7 @@ class WindowRulesVsLaws(Comparison):
 
     def _check_work(self) -> None:
         work = sum(
-            min(self.scenario(rule, p).work, 40 * _PREDICTED[rule][LAW](p, self.rtt) / self.rtt * self.duration)
+            min(self.scenario(rule, p).work, 40 * _PREDICTED[rule][PUBLISHED](p, self.rtt) / self.rtt * self.duration)
             for rule in self.rules
             for p in self.loss
         )
@@ -181,10 +181,10 @@ class WindowRulesVsLaws(Comparison):
         fine = np.geomspace(float(result.loss.min()) / edge, float(result.loss.max()) * edge, 60)
         for column, rule in enumerate(rules, 1):
             part, first = result.sel(rule=rule), column == 1
-            for reading, dash, colour in ((LAW, "solid", BLACK), (FLUID, "dash", RED)):
+            for formula, dash, colour in ((PUBLISHED, "solid", BLACK), (FLUID, "dash", RED)):
                 panels.add_scatter(
-                    x=fine, y=[_predicted(rule, reading, float(p), rtt) for p in fine], mode="lines", name=reading,
-                    line={"color": colour, "dash": dash, "width": 1.5}, showlegend=first, legendgroup=reading,
+                    x=fine, y=[_predicted(rule, formula, float(p), rtt) for p in fine], mode="lines", name=formula,
+                    line={"color": colour, "dash": dash, "width": 1.5}, showlegend=first, legendgroup=formula,
                     row=1, col=column,
                 )  # fmt: skip
             panels.add_scatter(
@@ -204,27 +204,25 @@ class WindowRulesVsLaws(Comparison):
     @staticmethod
     def paragraph(result: xr.Dataset) -> str:
         """The result in words, made from its numbers."""
-        law, fluid = result.sel(reading=LAW), result.sel(reading=FLUID).dropna("rule")
-        parts = [
-            f"{rule}: {float(law.gap.sel(rule=rule).min()):+.1%} to {float(law.gap.sel(rule=rule).max()):+.1%}"
-            for rule in result.rule.values
-        ]
+        published, fluid = result.sel(formula=PUBLISHED), result.sel(formula=FLUID).dropna("rule")
+        gaps = {rule: published.gap.sel(rule=rule) for rule in result.rule.values}
+        parts = [f"{rule}: {float(gap.min()):+.1%} to {float(gap.max()):+.1%}" for rule, gap in gaps.items()]
         between = ""
         if fluid.sizes["rule"]:
             between = (
-                f" Against the fluid at rest the gaps are {float(fluid.gap.min()):+.1%} to "
+                f" Against the fluid's equilibrium the gaps are {float(fluid.gap.min()):+.1%} to "
                 f"{float(fluid.gap.max()):+.1%} ({counts(fluid.verdict)})."
             )
         return (
-            "Mean windows under random losses against the law that each rule is published with, which is made for "
-            f"losses at equal distances: {'; '.join(parts)} ({counts(law.verdict)}).{between}"
+            "Mean windows under random losses against the published formula of each rule, which is made for "
+            f"losses at equal distances: {'; '.join(parts)} ({counts(published.verdict)}).{between}"
         )
 
 
-def _predicted(rule: str, reading: str, loss: float, rtt: float) -> float:
-    """Window [packet]; NaN where the rule has no such reading."""
-    law = _PREDICTED[rule].get(reading)
-    return float("nan") if law is None else law(loss, rtt)
+def _predicted(rule: str, formula: str, loss: float, rtt: float) -> float:
+    """Window [packet]; NaN where the rule has no such formula."""
+    predict = _PREDICTED[rule].get(formula)
+    return float("nan") if predict is None else predict(loss, rtt)
 
 
 def _rtt(result: xr.Dataset) -> float:
