@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tcpdynamics.charts.look import COLOURS, LEGEND_BELOW
-from tcpdynamics.validation.comparisons import SenderChainLadder, SenderChainVsPackets
+from tcpdynamics.validation.comparisons import SenderChainSteps, SenderChainVsPackets
 from tcpdynamics.validation.sender_chain.collapse import BackOff, collapse
 
 from .sections import Section, section_of
@@ -33,16 +33,16 @@ def section(tell: Tell) -> Section:
     with step(DISTANCE_STEP, tell):
         beside = SenderChainVsPackets(**SenderChainVsPackets.quick).run()
     with step(LADDER_STEP, tell):
-        ladder = SenderChainLadder(**SenderChainLadder.quick).run()
+        ladder = SenderChainSteps(**SenderChainSteps.quick).run()
     silent = [(words, [threshold(w, setting) for w in WINDOWS]) for words, setting in SENDERS]
     return section_of(
         "sender_chain", "What each simplification costs", answer(beside),
         {
-            "ladder": SenderChainLadder.figure(ladder), "queue": SenderChainLadder.queue_figure(ladder),
-            "loop": SenderChainLadder.loss_figure(ladder), "collapse": collapse_figure(),
+            "ladder": SenderChainSteps.figure(ladder), "queue": SenderChainSteps.queue_figure(ladder),
+            "loop": SenderChainSteps.loss_figure(ladder), "collapse": collapse_figure(),
         },
         costs=costs(ladder), distance_paragraph=SenderChainVsPackets.paragraph(beside),
-        ladder_paragraphs=SenderChainLadder.paragraph(ladder).split("\n\n"),
+        ladder_paragraphs=SenderChainSteps.paragraph(ladder).split("\n\n"),
         rows=rows(ladder), losses=[f"{p:g}" for p in ladder.loss.values], windows=WINDOWS, silent=silent,
     )  # fmt: skip
 

@@ -18,7 +18,7 @@ from tcpdynamics.apps.explorer.numbers_sub_packet import packets
 from tcpdynamics.apps.explorer.pages import pages
 from tcpdynamics.apps.explorer.pages.p1c_ladder import PAGE
 from tcpdynamics.apps.explorer.sub_packet_chains import shapes_of
-from tcpdynamics.validation.comparisons import SenderChainLadder
+from tcpdynamics.validation.comparisons import SenderChainSteps
 from tcpdynamics.validation.linux import installed
 
 SHARES = [*(f"P({n} packets)" for n in range(WINDOW)), f"P({WINDOW} packets or more)"]
@@ -63,12 +63,12 @@ def test_the_chain_of_the_sender_is_that_of_its_packets() -> None:
 def test_distances_are_those_of_the_comparison() -> None:
     """Of the report's ladder, whose settings the page has."""
     losses = (0.05, 0.1, 0.2, 0.3, 0.4)
-    result = SenderChainLadder(losses=losses, flows=(40, 120), duration=60.0, replications=2).run()
+    result = SenderChainSteps(losses=losses, flows=(40, 120), duration=60.0, replications=2).run()
     for loss in losses:
         table = rungs(loss, "sack", "cubic").set_index("rung")
-        law = result.law.sel(loss=loss)
+        law = result.distribution.sel(loss=loss)
         for mine, theirs in zip(CHAINS, ("printed", "exact", "karn", "sender"), strict=True):
-            np.testing.assert_allclose(table.loc[mine, SHARES].to_numpy(float), law.sel(rung=theirs), atol=1e-9)
+            np.testing.assert_allclose(table.loc[mine, SHARES].to_numpy(float), law.sel(model=theirs), atol=1e-9)
         steps = ("printed to exact", "exact to karn", "karn to sender")
         for mine, step in zip(CHAINS[1:], steps, strict=True):
             expected = float(result.distance.sel(loss=loss, step=step))

@@ -16,7 +16,7 @@ from tcpdynamics.validation.comparisons import (
     MtcpVsPackets,
     PacketsVsLinux,
     RetransmissionPriorityVsPackets,
-    SenderChainLadder,
+    SenderChainSteps,
     SenderChainVsPackets,
 )
 
@@ -52,7 +52,7 @@ def shorter(monkeypatch):
     one = {"senders": ("sack, rfc",), "losses": (0.2,), "duration": 1000.0, "replications": 3}
     monkeypatch.setattr(SenderChainVsPackets, "quick", one)
     rungs = {"losses": (0.2,), "window": 4, "flows": (60, 400), "duration": 200.0, "replications": 2}
-    monkeypatch.setattr(SenderChainLadder, "quick", rungs)
+    monkeypatch.setattr(SenderChainSteps, "quick", rungs)
     monkeypatch.setattr(
         RetransmissionPriorityVsPackets, "quick", {"flows": (25,), "duration": 240.0, "replications": 2}
     )

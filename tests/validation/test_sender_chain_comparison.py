@@ -10,8 +10,8 @@ import pytest
 import xarray as xr
 
 from tcpdynamics.errors import DomainError
-from tcpdynamics.validation.comparisons import SenderChainLadder, SenderChainVsPackets
-from tcpdynamics.validation.comparisons.ladder import CHAINS, RUNGS, STEPS
+from tcpdynamics.validation.comparisons import SenderChainSteps, SenderChainVsPackets
+from tcpdynamics.validation.comparisons.ladder import CHAINS, MODELS, STEPS
 from tcpdynamics.validation.comparisons.sender_chain import SENDERS
 from tcpdynamics.validation.sender_chain import sender_chain
 from tcpdynamics.validation.sender_chain.collapse import BackOff, collapse, silent_share
@@ -19,7 +19,7 @@ from tcpdynamics.validation.sender_chain.collapse import BackOff, collapse, sile
 
 @pytest.fixture(scope="module")
 def ladder() -> xr.Dataset:
-    return SenderChainLadder(
+    return SenderChainSteps(
         losses=(0.1, 0.2, 0.3), window=4, flows=(30, 60, 150, 400), duration=300.0, replications=3
     ).run()
 
@@ -45,42 +45,39 @@ def test_a_wrong_chain_differs() -> None:
     assert float(comparison._case(right, 0.2, 0.95).distance_low) == 0.0
 
 
-def test_rungs_are_laws_and_chains_have_no_intervals(ladder: xr.Dataset) -> None:
-    known = ladder.law.notnull().all("packets").values
+def test_models_give_distributions_and_chains_have_no_intervals(ladder: xr.Dataset) -> None:
+    known = ladder.distribution.notnull().all("packets").values
     assert known[:5].all() and known.sum() > 15
-    assert np.allclose(ladder.law.sum("packets").values[known], 1.0, atol=1e-9)
-    for rung in CHAINS:
-        part = ladder.sel(rung=rung)
-        assert np.allclose(part.law_low, part.law_high)
+    assert np.allclose(ladder.distribution.sum("packets").values[known], 1.0, atol=1e-9)
+    for model in CHAINS:
+        part = ladder.sel(model=model)
+        assert np.allclose(part.distribution_low, part.distribution_high)
     queues = ladder.queue_distance
     assert (ladder.queue_distance_low <= queues).all() and (queues <= ladder.queue_distance_high).all()
     assert (queues > 0.02).all() and queues.sizes["flows"] == ladder.sizes["flows"]
-    assert list(ladder.rung.values) == list(RUNGS) and list(ladder.step.values) == list(STEPS)
+    assert list(ladder.model.values) == list(MODELS) and list(ladder.step.values) == list(STEPS)
 
 
 def test_the_step_between_chain_and_its_packets_is_none(ladder: xr.Dataset) -> None:
     step = ladder.sel(step="sender to independent")
     assert (step.distance_low == 0).all()
     summary = ladder.sel(step="karn to sender").distance
-    expected = [
-        0.5 * float(abs(ladder.law.sel(rung="sender", loss=p) - ladder.law.sel(rung="karn", loss=p)).sum())
-        for p in ladder.loss.values
-    ]
-    assert np.allclose(summary, expected)
+    gap = ladder.distribution.sel(model="sender") - ladder.distribution.sel(model="karn")
+    assert np.allclose(summary, 0.5 * abs(gap).sum("packets"))
 
 
 def test_consistent_losses_grow_with_flows_and_fill_the_link(ladder: xr.Dataset) -> None:
-    made = SenderChainLadder(losses=(0.1,), window=4)
-    for rung in CHAINS:
-        roots = ladder[f"loss_{rung}"].values
+    made = SenderChainSteps(losses=(0.1,), window=4)
+    for model in CHAINS:
+        roots = ladder[f"loss_{model}"].values
         assert (np.diff(roots[np.isfinite(roots)]) > 0).all()
         at = float(roots[2])  # of 150 flows
-        law = made._of_chain(rung, at)
+        law = made._of_chain(model, at)
         carried = 150 * (law @ np.arange(len(law))) * (1 - at) / made.rtt * 4000
         assert carried == pytest.approx(1e6, rel=1e-4)
-    assert len(SenderChainLadder.figure(ladder).data) == len(STEPS)
-    assert len(SenderChainLadder.loss_figure(ladder).data) == len(CHAINS) + 2
-    assert "0.000" in SenderChainLadder.paragraph(ladder)
+    assert len(SenderChainSteps.figure(ladder).data) == len(STEPS)
+    assert len(SenderChainSteps.loss_figure(ladder).data) == len(CHAINS) + 2
+    assert "0.000" in SenderChainSteps.paragraph(ladder)
 
 
 @pytest.mark.parametrize("loss", [0.1, 0.25, 0.4])
@@ -132,10 +129,10 @@ def test_collapse_is_where_silence_takes_all() -> None:
         (SenderChainVsPackets, {"losses": (1.5,)}, r"losses must lie in \(0, 1\), got 1.5"),
         (SenderChainVsPackets, {"replications": 1}, "replications must be at least 2"),
         (SenderChainVsPackets, {"losses": ()}, "losses must list"),
-        (SenderChainLadder, {"losses": (0.2, 0.1)}, "losses must increase"),
-        (SenderChainLadder, {"losses": (0.0, 0.1)}, r"losses must lie in \(0, 1\)"),
-        (SenderChainLadder, {"window": 9}, "window must be 4, 5 or 6"),
-        (SenderChainLadder, {"replications": 1}, "replications must be at least 2"),
+        (SenderChainSteps, {"losses": (0.2, 0.1)}, "losses must increase"),
+        (SenderChainSteps, {"losses": (0.0, 0.1)}, r"losses must lie in \(0, 1\)"),
+        (SenderChainSteps, {"window": 9}, "window must be 4, 5 or 6"),
+        (SenderChainSteps, {"replications": 1}, "replications must be at least 2"),
     ],
 )
 def test_bad_settings(kind: type, values: dict[str, object], words: str) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .bbr_cubic import BbrVsCubic as BbrVsCubic
     from .comparison import Comparison
     from .fluid_tcp import MisraVsLinearisation as MisraVsLinearisation
-    from .ladder import SenderChainLadder as SenderChainLadder
+    from .ladder import SenderChainSteps as SenderChainSteps
     from .leap import LeapVsPackets as LeapVsPackets
     from .linux_controls import LinuxControls as LinuxControls
     from .linux_sends import LinuxSends as LinuxSends
@@ -42,12 +42,12 @@ _HOME_OF = {
     "LogisticVsFluid": "logistic", "LotkaVolterraVsFluid": "lotka_volterra",
     "LotkaVolterraVsPackets": "lotka_volterra_packets", "MisraVsLinearisation": "fluid_tcp", "MtcpVsPackets": "mtcp",
     "PacketsVsLinux": "packets_vs_linux", "PacketsVsNs2": "packets_vs_ns2", "PredictionVsPackets": "prediction",
-    "RetransmissionPriorityVsPackets": "retransmission_priority", "SenderChainLadder": "ladder",
+    "RetransmissionPriorityVsPackets": "retransmission_priority", "SenderChainSteps": "ladder",
     "SenderChainVsPackets": "sender_chain", "SubPacketChainVsPackets": "sub_packet", "TRefwaMapVsFluid": "t_refwa",
     "TRefwaVsPackets": "t_refwa_packets", "WindowRulesVsFormulas": "window_rules",
 }  # fmt: skip
 __all__ = sorted(_HOME_OF)
-_FORMER = {"WindowRulesVsLaws": "WindowRulesVsFormulas"}
+_FORMER = {"SenderChainLadder": "SenderChainSteps", "WindowRulesVsLaws": "WindowRulesVsFormulas"}
 
 
 def __getattr__(name: str) -> Any:

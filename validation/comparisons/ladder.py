@@ -1,12 +1,12 @@
-"""What each assumption of a chain costs: from the printed chain, rung by rung, to flows in step on one queue.
+"""What each assumption of a chain costs: from the printed chain, model by model, to flows in step on one queue.
 
-The rungs, all with one least timeout of two round trips; one largest window as far as the losses are independent, and
-one cap on the back-off but for the printed chain:
+The models, all with one least timeout of two round trips; one largest window as far as the losses are independent, and
+one cap on the backoff but for the printed chain:
 
 * ``printed``: the chain of Fig. 8 of Chen et al., which has no cap (the wait of a stage has the mean of all deeper
-  back-offs) and leaves the back-off after three successes in a row;
-* ``exact``: the same sender in words, with every level of back-off a state up to the cap;
-* ``karn``: the same, but the back-off is left after two successes, the segment sent again and one new one (Karn's
+  backoffs) and leaves the backoff after three successes in a row;
+* ``exact``: the same sender in words, with every level of backoff a state up to the cap;
+* ``karn``: the same, but the backoff is left after two successes, the segment sent again and one new one (Karn's
   rule);
 * ``sender``: the chain compiled from the simulator's sender;
 * ``independent``: that sender in packets, each lost by itself, the round trip constant;
@@ -14,10 +14,10 @@ one cap on the back-off but for the printed chain:
 * ``equal``: round-trip times all alike.
 
 On a queue the loss is what comes out. Each run is set beside the sender's chain at the loss measured in that run: these
-distances, one for each number of flows, are given as they are (`queue_distance`). For the rungs the gap is interpolated
-between the losses of all numbers of flows, linearly, and laid upon the chain at the loss that is asked for. The loss
+distances, one for each number of flows, are given as they are (`queue_distance`). For the models the gap is
+interpolated linearly between the losses of all numbers of flows and added to the chain at the given loss. The loss
 need not grow with the number of flows, nor is the gap a function of the loss: what a whole number of flows makes of the
-queue matters, too. So the rungs on a queue depend on which numbers of flows are taken, and their intervals hold chance
+queue matters, too. So the models on a queue depend on which numbers of flows are taken, and their intervals hold chance
 only, not that choice.
 """
 
@@ -33,6 +33,7 @@ import numpy as np
 import xarray as xr
 from scipy.optimize import brentq
 
+from tcpdynamics import former_names
 from tcpdynamics.charts.comparisons import error_bars
 from tcpdynamics.charts.look import COLOURS, LEGEND_BELOW
 from tcpdynamics.errors import DomainError, shown
@@ -48,17 +49,17 @@ from .comparison import Comparison, check_length, counts, grade_distance, interv
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-RUNGS = ("printed", "exact", "karn", "sender", "independent", "spread", "equal")
-#: What is given up from each rung to the next.
+MODELS = ("printed", "exact", "karn", "sender", "independent", "spread", "equal")
+#: What is given up from each model to the next.
 STEPS = {
-    "printed to exact": "stages of back-off without a cap",
-    "exact to karn": "three successes to end the back-off instead of two",
+    "printed to exact": "stages of backoff without a cap",
+    "exact to karn": "three successes to end the backoff instead of two",
     "karn to sender": "a summary of the sender",
     "sender to independent": "nothing: the same code",
     "independent to spread": "losses by chance, a constant round trip, a largest window",
     "spread to equal": "round-trip times that differ",
 }
-CHAINS, INDEPENDENT, QUEUES = RUNGS[:4], RUNGS[4], RUNGS[5:]
+CHAINS, INDEPENDENT, QUEUES = MODELS[:4], MODELS[4], MODELS[5:]
 AGREES, CLOSE = 0.01, 0.05
 #: Timers that differ.
 TIMERS = 10
@@ -67,7 +68,7 @@ PACKET = 4000.0
 
 
 @dataclass(frozen=True)
-class SenderChainLadder(Comparison):
+class SenderChainSteps(Comparison):
     """Packets sent per round trip in each model, and the distance from each to the next.
 
     Parameters
@@ -85,7 +86,7 @@ class SenderChainLadder(Comparison):
 
     Examples
     --------
-    >>> quick = SenderChainLadder(losses=(0.1, 0.2), window=4, flows=(40, 120), duration=300.0, replications=3)
+    >>> quick = SenderChainSteps(losses=(0.1, 0.2), window=4, flows=(40, 120), duration=300.0, replications=3)
     >>> result = quick.run()
     >>> bool(result.distance_low.sel(step="sender to independent").max() == 0)
     True
@@ -137,8 +138,9 @@ class SenderChainLadder(Comparison):
         """Round-trip time with a full queue [s]."""
         return self.base_rtt + self.buffer * PACKET / self.rate
 
-    def scenario(self, rung: str, flows: int) -> Scenario:
-        """The queue of a `rung`; the minimum timeout is two round-trip times of the full queue.
+    @former_names.arguments(rung="model")
+    def scenario(self, model: str, flows: int) -> Scenario:
+        """The queue of a `model`; the minimum timeout is two round-trip times of the full queue.
 
         Timeouts differ by parts of a transmission time: with one for all, its place among departures decides who is
         ever served. Windows have no limit: of synchronised flows with a limit, those that fill the queue first never
@@ -149,7 +151,7 @@ class SenderChainLadder(Comparison):
         groups = tuple(
             Flows(
                 flows // parts + (i < flows % parts), self.sender, "rfc",
-                rtt=spread if rung == "spread" else self.base_rtt, packet_size=500,
+                rtt=spread if model == "spread" else self.base_rtt, packet_size=500,
                 limited_transmit=False, min_rto=timeout, initial_rto=timeout, max_rto=timeout * 2**self.backoff_cap,
                 max_backoff=2**self.backoff_cap, timer_granularity=1e-6, jitter=0.0,
             )
@@ -157,8 +159,8 @@ class SenderChainLadder(Comparison):
         )  # fmt: skip
         return Scenario(
             groups, Bottleneck(self.rate, self.buffer), self.warm_up + self.duration, self.warm_up,
-            f"{rung}, {flows} flows", self.seed, most_in_epoch=2 * self.window,
-            clock="auto" if rung == "equal" else "grid",
+            f"{model}, {flows} flows", self.seed, most_in_epoch=2 * self.window,
+            clock="auto" if model == "equal" else "grid",
         )  # fmt: skip
 
     def run(self) -> xr.Dataset:
@@ -166,9 +168,9 @@ class SenderChainLadder(Comparison):
 
         Returns
         -------
-        xarray.Dataset over `loss`, `rung` and `packets` (0, 1, ..., `window` or more)
-            `law` with its 95 % interval [1]; over `loss` and `step` `distance` with its interval (total variation),
-            `verdict`; over `rung`, `loss` `silent` and `sent` [packet/RTT]; over `flows` and the queues' rungs
+        xarray.Dataset over `loss`, `model` and `packets` (0, 1, ..., `window` or more)
+            `distribution` with its 95 % interval [1]; over `loss` and `step` `distance` (total variation) with its
+            interval, `verdict`; over `model`, `loss` `silent` and `sent` [packet/RTT]; over `flows` and `queue`
             `measured_loss` and `queue_distance` (from the sender's chain at that loss) with their intervals, and over
             `flows` `loss_printed`, `loss_exact`, `loss_karn`, `loss_sender`, the loss consistent with the link for
             each chain.
@@ -176,13 +178,14 @@ class SenderChainLadder(Comparison):
         parts: list[Callable[[], Any]] = [lambda: self._alone, lambda: self._queues, self._laws, self._loop]
         _, _, laws, loop = (part() for part in tracked(parts, weights=(2, 4, 1, 1)))
         steps = []
-        for before, after in pairwise(RUNGS):
-            found = distribution_distance(laws.sel(rung=after, drop=True) - laws.sel(rung=before, drop=True), "packets")
-            steps.append(found)
+        for before, after in pairwise(MODELS):
+            gap = laws.sel(model=after, drop=True) - laws.sel(model=before, drop=True)
+            steps.append(distribution_distance(gap, "packets"))
         step = xr.concat(steps, xr.Variable("step", list(STEPS)))
         interval = mean_interval(laws)
         result = xr.Dataset({
-            "law": interval["mean"], "law_low": interval["low"], "law_high": interval["high"],
+            "distribution": interval["mean"],
+            "distribution_low": interval["low"], "distribution_high": interval["high"],
             "distance": step["distance"], "distance_low": step["low"], "distance_high": step["high"],
             "silent": interval["mean"].sel(packets=0, drop=True),
             "sent": (interval["mean"] * interval["mean"].packets).sum("packets", skipna=False),
@@ -207,12 +210,12 @@ class SenderChainLadder(Comparison):
 
     @cached_property
     def _queues(self) -> dict[str, list[xr.Dataset]]:
-        """Loss and law of each replication, by rung and number of flows."""
+        """Loss and law of each replication, by model and number of flows."""
         found: dict[str, list[xr.Dataset]] = {}
-        for rung in tracked(QUEUES):
+        for model in tracked(QUEUES):
             with listening(lambda share: None):
-                runs = [replicate(self.scenario(rung, n), self.replications) for n in self.flows]
-            found[rung] = [
+                runs = [replicate(self.scenario(model, n), self.replications) for n in self.flows]
+            found[model] = [
                 xr.Dataset({
                     "loss": ("replication", r.loss_rate.values),
                     "law": (("replication", "packets"), self._lumped(r.epoch_share.values)),
@@ -223,56 +226,57 @@ class SenderChainLadder(Comparison):
 
     @cached_property
     def _gaps(self) -> dict[str, list[np.ndarray]]:
-        """Law of each replication less that of the sender's chain at its loss, by rung and number of flows."""
+        """Law of each replication less that of the sender's chain at its loss, by model and number of flows."""
         return {
-            rung: [
+            model: [
                 part.law.values - np.array([self._of_chain("sender", p) for p in part.loss.values]) for part in parts
             ]
-            for rung, parts in self._queues.items()
+            for model, parts in self._queues.items()
         }
 
     def _lumped(self, share: np.ndarray) -> np.ndarray:
         w = self.window
         return np.concatenate([share[:, :w], share[:, w:].sum(axis=1, keepdims=True)], axis=1)
 
-    def _of_chain(self, rung: str, loss: float) -> np.ndarray:
-        if rung == "sender":
+    def _of_chain(self, model: str, loss: float) -> np.ndarray:
+        if model == "sender":
             law = self.chain.at(loss)
             lumped: np.ndarray = self._lumped(np.pad(law, (0, max(0, self.window + 1 - len(law))))[None])[0]
             return lumped
         fields: dict[str, Any] = {"loss": loss, "w_max": self.window}
-        model: Any = (
+        summary: Any = (
             SubPacketFull(**fields)
-            if rung == "printed"
-            else SubPacketExact(**fields, backoff_cap=self.backoff_cap, collapse=3 if rung == "exact" else 2)
+            if model == "printed"
+            else SubPacketExact(**fields, backoff_cap=self.backoff_cap, collapse=3 if model == "exact" else 2)
         )
-        sent: xr.DataArray = model.observe(stationary(model.chain())).sent
+        sent: xr.DataArray = summary.observe(stationary(summary.chain())).sent
         return np.array(sent.transpose("packets").values, dtype=float)
 
     def _laws(self) -> xr.DataArray:
-        """Law of each rung at each loss, by replication; those of chains are the same in all."""
-        out = np.empty((len(RUNGS), len(self.losses), self.replications, self.window + 1))
-        for i, rung in enumerate(CHAINS):
+        """Law of each model at each loss, by replication; those of chains are the same in all."""
+        out = np.empty((len(MODELS), len(self.losses), self.replications, self.window + 1))
+        for i, model in enumerate(CHAINS):
             for j, loss in enumerate(self.losses):
-                out[i, j] = self._of_chain(rung, loss)
+                out[i, j] = self._of_chain(model, loss)
         out[len(CHAINS)] = self._alone
-        own = RUNGS.index("sender")
-        for i, rung in enumerate(QUEUES, start=len(CHAINS) + 1):
-            gaps = self._gaps[rung]
-            measured = np.array([part.loss.values for part in self._queues[rung]])
+        own = MODELS.index("sender")
+        for i, model in enumerate(QUEUES, start=len(CHAINS) + 1):
+            gaps = self._gaps[model]
+            measured = np.array([part.loss.values for part in self._queues[model]])
             for j, loss in enumerate(self.losses):
                 for r in range(self.replications):
                     out[i, j, r] = out[own, j, r] + _between(loss, measured[:, r], [g[r] for g in gaps])
-        dims = ("rung", "loss", "replication", "packets")
-        coords = {"rung": list(RUNGS), "loss": list(self.losses), "packets": np.arange(self.window + 1)}
+        dims = ("model", "loss", "replication", "packets")
+        coords = {"model": list(MODELS), "loss": list(self.losses), "packets": np.arange(self.window + 1)}
         return xr.DataArray(out, coords, dims, attrs={"units": "1"})
 
-    def consistent_loss(self, rung: str, flows: int) -> float:
+    @former_names.arguments(rung="model")
+    def consistent_loss(self, model: str, flows: int) -> float:
         """The loss at which a chain's flows deliver what the link carries; NaN where they do not fill it."""
         room = self.rate / PACKET * self.rtt / flows
 
         def surplus(loss: float) -> float:
-            law = self._of_chain(rung, loss)
+            law = self._of_chain(model, loss)
             return float(law @ np.arange(len(law))) * (1.0 - loss) - room
 
         low, high = 1e-3, 0.499
@@ -282,15 +286,15 @@ class SenderChainLadder(Comparison):
 
     def _loop(self) -> xr.Dataset:
         out: dict[str, Any] = {}
-        for rung in tracked(CHAINS):
-            roots = [self.consistent_loss(rung, n) for n in self.flows]
-            out[f"loss_{rung}"] = ("flows", roots, {"units": "1"})
-        losses = np.array([[part.loss.values for part in self._queues[rung]] for rung in QUEUES])
+        for model in tracked(CHAINS):
+            roots = [self.consistent_loss(model, n) for n in self.flows]
+            out[f"loss_{model}"] = ("flows", roots, {"units": "1"})
+        losses = np.array([[part.loss.values for part in self._queues[model]] for model in QUEUES])
         measured = xr.DataArray(losses, {"queue": list(QUEUES)}, ("queue", "flows", "replication"))
         found = mean_interval(measured)
         for end, which in (("", "mean"), ("_low", "low"), ("_high", "high")):
             out[f"measured_loss{end}"] = found[which].assign_attrs(units="1")
-        gaps = np.array([self._gaps[rung] for rung in QUEUES])
+        gaps = np.array([self._gaps[model] for model in QUEUES])
         apart = distribution_distance(
             xr.DataArray(gaps, {"queue": list(QUEUES)}, ("queue", "flows", "replication", "packets")), "packets"
         )
@@ -341,9 +345,9 @@ class SenderChainLadder(Comparison):
         import plotly.graph_objects as go
 
         picture = go.Figure()
-        for rung, colour in zip(CHAINS, COLOURS, strict=False):
+        for model, colour in zip(CHAINS, COLOURS, strict=False):
             picture.add_scatter(
-                x=result.flows.values, y=result[f"loss_{rung}"].values, name=f"{rung} chain", line={"color": colour}
+                x=result.flows.values, y=result[f"loss_{model}"].values, name=f"{model} chain", line={"color": colour}
             )
         for queue, symbol in zip(QUEUES, ("circle", "x"), strict=True):
             part = result.sel(queue=queue)
@@ -377,12 +381,11 @@ class SenderChainLadder(Comparison):
             for queue in QUEUES
             for part in [result.queue_distance.sel(queue=queue)]
         ]
-        gaps = {
-            rung: float(abs(result[f"loss_{rung}"] - result.measured_loss.sel(queue="spread")).max()) for rung in CHAINS
-        }
-        errors = ", ".join(f"{rung} {gap:.3f}" for rung, gap in gaps.items())
+        spread = result.measured_loss.sel(queue="spread")
+        gaps = {model: float(abs(result[f"loss_{model}"] - spread).max()) for model in CHAINS}
+        errors = ", ".join(f"{model} {gap:.3f}" for model, gap in gaps.items())
         return (
-            f"Total variation from each rung to the next: {'; '.join(steps)}. Verdicts: {counts(result.verdict)}.\n\n"
+            f"Total variation from each model to the next: {'; '.join(steps)}. Verdicts: {counts(result.verdict)}.\n\n"
             f"Flows on a queue, each number of them beside the sender's chain at its own loss: "
             f"{', '.join(from_queue)}.\n\n"
             f"The loss consistent with the link is off the measured one, round-trip times spread, by at most: {errors}."
