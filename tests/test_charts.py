@@ -223,13 +223,13 @@ def test_the_legend_of_a_diagram_names_what_is_drawn() -> None:
     radius = x**2 + y**2
     circle = {"x": k * x - y - x * radius, "y": x + k * y - y * radius}
     names = {}
-    for word, values in (("cycles", [1.0, 1.5]), ("rest", [-1.0, -0.5])):
+    for word, values in (("cycles", [1.0, 1.5]), ("equilibria", [-1.0, -0.5])):
         problem = solvers.ODE(rhs=circle, parameters={"k": values}, start={"x": 0.3, "y": 0.1})
         figure = tcpdynamics.plot(solvers.bifurcation(problem, transient=60, keep=40, samples=400))
         names[word] = [t.name for t in figure.data if t.showlegend is not False]
-    assert names == {"cycles": ["maxima", "minima"], "rest": ["equilibrium (solved for)"]}
+    assert names == {"cycles": ["maxima", "minima"], "equilibria": ["equilibrium (solved for)"]}
     open_ = solvers.bifurcation(problem, transient=60, keep=40, samples=400).assign(attractor=("k", [0, 0]))
-    grey = [t for t in tcpdynamics.plot(open_).data if t.name == "neither rest nor cycle"]
+    grey = [t for t in tcpdynamics.plot(open_).data if t.name == "neither equilibrium nor cycle"]
     assert [t.showlegend for t in grey] == [True, False] and {t.marker.color for t in grey} == {look.GREY}
 
 

@@ -73,7 +73,7 @@ def bifurcation(
         chaotic or not yet settled); `status`. For a map, every state with the further dimension `iterate`, and
         `multiplier`, the largest modulus of the cycle's multipliers. For a flow, `maxima` and `minima`
         with the further dimension `extremum` (latest last, NaN before the first), `level`, the
-        quantity at the end, `rest`, that at the equilibrium which the trajectory approaches (solved for: it may
+        quantity at the end, `equilibrium`, that at the equilibrium which the trajectory approaches (solved for: it may
         still be on its way), and `duration` of a cycle; `cycle_length` counts its maxima.
 
     Notes
@@ -147,7 +147,7 @@ def _of_flow(system: System, of: str, flows: FlowOrbits) -> dict[str, Any]:
         "maxima": _variable(system, highs, units, f"maxima of {meaning}", "extremum"),
         "minima": _variable(system, lows, units, f"minima of {meaning}", "extremum"),
         "level": _variable(system, flows.level, units, f"{meaning} at the end"),
-        "rest": _variable(system, flows.rest, units, f"{meaning} at the equilibrium"),
+        "equilibrium": _variable(system, flows.rest, units, f"{meaning} at the equilibrium"),
         "attractor": attractor_variable(system, flows.attractor),
         "cycle_length": _variable(system, flows.period, "1", "maxima in one cycle (0: none flows)"),
         "duration": _variable(system, flows.duration, problem.time_units, "duration of one cycle"),

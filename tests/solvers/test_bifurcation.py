@@ -294,7 +294,7 @@ def test_a_motion_on_its_way_to_rest_has_the_equilibrium_itself() -> None:
     for of, wanted in (("x", [1.0, 1.0]), ("z", [2.0, 3.0])):
         result = bifurcation(problem, transient=200.0, keep=100.0, of=of, samples=100)
         assert result.attractor.values.tolist() == [1, 1]
-        assert result.rest.values == pytest.approx(wanted, rel=1e-12)
+        assert result.equilibrium.values == pytest.approx(wanted, rel=1e-12)
         assert (np.abs(result.level.values - wanted) > 1e-3).all()
 
 

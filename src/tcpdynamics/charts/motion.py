@@ -93,7 +93,7 @@ def bifurcation_figure(result: xr.Dataset, exponents: xr.Dataset | None = None) 
         cycles = result.attractor == 2  # what rests has ripples of rounding only
         panels = [(result[k].where(cycles), "extremum", c) for k, c in (("maxima", BLUE), ("minima", RED))]
         panels += [(result[k].where(result.attractor == 0), "extremum", GREY) for k in ("maxima", "minima")]
-    unsettled = "neither rest nor cycle"
+    unsettled = "neither equilibrium nor cycle"
     for values, along, colour in panels:
         if "flow" in values.dims:
             values = values.isel(flow=0)
@@ -104,9 +104,10 @@ def bifurcation_figure(result: xr.Dataset, exponents: xr.Dataset | None = None) 
         name = unsettled if colour == GREY else name
         new = x.size > 0 and name not in [trace.name for trace in figure.data if trace.showlegend]
         figure.add_scattergl(x=x, y=y, mode="markers", marker=style, name=name, showlegend=new, row=1, col=1)
-    if "level" in result:  # a store from before `rest` was kept has the motion's end only
-        equilibria = result["rest" if "rest" in result else "level"].where(result.attractor == 1)
-        named = "equilibrium (solved for)" if "rest" in result else "at the end, near equilibrium"
+    if "level" in result:  # older stores have it as `rest`, or have the motion's end only
+        solved = next((name for name in ("equilibrium", "rest") if name in result), "level")
+        equilibria = result[solved].where(result.attractor == 1)
+        named = "at the end, near equilibrium" if solved == "level" else "equilibrium (solved for)"
         style = {"color": BLACK, "width": 2}
         if np.isfinite(equilibria.values).any():
             figure.add_scatter(
