@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tcpdynamics import former_names
+
 from .model import Model
 from .parameters import Number, Value, broadcast, is_labelled, is_quantity, is_symbolic, parameter, setting
 
@@ -82,10 +84,12 @@ class LeapTimeout(Model):
             few = few + n * (n - 1) / 2 * (1 - u) ** 2 * u ** (n - 2)
         return _plain(p * few)
 
-    def ack_share(self) -> Value:
+    def ack_fraction(self) -> Value:
         """Probability that a timeout is ACK-caused [1]."""
         ours = self.ack_caused()
         return _share(ours, ours + self.data_caused())
+
+    ack_share = former_names.method("ack_share", "ack_fraction")
 
     def leap_probability(self) -> Value:
         """Probability that nothing comes back, so that LEAP leaps [1]."""
@@ -101,7 +105,7 @@ class LeapTimeout(Model):
         return _table(self, {
             "ack_caused": ("1", "probability of a timeout for lost acknowledgements"),
             "data_caused": ("1", "probability of a timeout for lost data"),
-            "ack_share": ("1", "share of timeouts for lost acknowledgements"),
+            "ack_fraction": ("1", "fraction of timeouts for lost acknowledgements"),
             "leap_probability": ("1", "probability that nothing comes back"),
             "suspicion_right": ("1", "probability that LEAP is right to leap"),
         })  # fmt: skip
@@ -264,7 +268,7 @@ class OverloadedStar(Model):
         return _table(self, {
             "critical_density": ("1/s", "density from which on not all transfers finish"),
             "load": ("1", "density over the critical one"),
-            "finished": ("1", "share of transfers that finish"),
+            "finished": ("1", "fraction of transfers that finish"),
         })  # fmt: skip
 
 

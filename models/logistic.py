@@ -377,7 +377,7 @@ def _times(times: Number) -> float | xr.DataArray:
 
 
 def _share(name: str, value: Number) -> xr.DataArray:
-    array = as_parameter(name, value, "1", f"{name}, share of the capacity")
+    array = as_parameter(name, value, "1", f"{name}, fraction of the capacity")
     if not bool(((array > 0) & (array < 1)).all()):
         raise DomainError(f"{name} must lie in (0, 1), got {value!r}; a percentage? divide by 100")
     return array

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tcpdynamics.models import LeapTimeout, TRefwaGroups
 from tcpdynamics.solvers import stationary
 from tcpdynamics.validation import comparisons, statistics
 from tcpdynamics.validation.sender_chain import Sender, sender_chain
@@ -28,3 +29,7 @@ def test_arguments_and_methods() -> None:
     assert caught[0].filename == __file__
     with pytest.warns(DeprecationWarning, match="told_apart is now distinct_halvings"):
         assert Sender(loss=0.1, window=5).told_apart() == 2
+    with pytest.warns(DeprecationWarning, match="ack_share is now ack_fraction"):
+        assert LeapTimeout(0.1, 0.1, 2).ack_share() == LeapTimeout(0.1, 0.1, 2).ack_fraction()
+    with pytest.warns(DeprecationWarning, match="rtt_seen is now decoded_rtt"):
+        assert TRefwaGroups(flows=(4,), rtt=(0.05,), code=None).rtt_seen().values == [0.05]

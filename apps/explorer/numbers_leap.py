@@ -34,7 +34,7 @@ def causes(data_loss: float, window: int) -> pd.DataFrame:
     for delayed, acks in ((False, "every packet ACKed"), (True, "delayed ACKs")):
         model = LeapTimeout(data_loss, losses, window, delayed_acks=delayed)
         heads = f"given a timeout, {acks}", f"given no ACK at all, {acks}"
-        columns |= dict(zip(heads, (model.ack_share(), model.suspicion_right()), strict=True))
+        columns |= dict(zip(heads, (model.ack_fraction(), model.suspicion_right()), strict=True))
     return pd.DataFrame({"drop probability of ACKs": losses} | columns)
 
 

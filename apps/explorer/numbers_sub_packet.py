@@ -105,6 +105,6 @@ def lengths(source: Any, base_timeout: float, shapes: Shapes) -> pd.DataFrame:
     loss = loss_of(source)
     none = bool(without_law("exact", loss))  # lengths alone are there
     silent = CHAINS["exact"](loss=0.1 if none else loss, base_timeout=base_timeout, **shapes["exact"]).silence_lengths()
-    columns = {"of silences": silent.probability, "of the silent time": silent.time_share}
+    columns = {"of silences": silent.probability, "of the silent time": silent.time_fraction}
     columns |= dict.fromkeys(columns, np.nan) if none else {}
     return pd.DataFrame({"length of a silence [RTT]": silent.length} | columns)

@@ -34,7 +34,7 @@ REMOVED = {
     "very different RTTs": "equal RTTs (100 to 300 ms)",
     "jitter": "phase: a random delay of up to one transmission time",
     "more jitter": "phase: of up to ten transmission times", "priority": "drops of retransmissions (priority)",
-    "long timeout": "timeouts below 1 s", "no back-off": "backoff",
+    "long timeout": "timeouts below 1 s", "no backoff": "backoff",
     "independent": "the queue: independent losses at the same rate",
 }  # fmt: skip
 

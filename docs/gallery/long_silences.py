@@ -8,7 +8,7 @@ model = models.SubPacketExact(loss=0.2)
 silence = model.silence_lengths()
 longer = 1 - silence.probability.cumsum("level")
 beyond = float(longer[silence.length.values > 30][0])
-last = float(silence.time_share[-2:].sum())
+last = float(silence.time_fraction[-2:].sum())
 print(
     f"{beyond:.2%} of the silences last more than 32 round trips; the two longest levels are {last:.0%} of silent time"
 )

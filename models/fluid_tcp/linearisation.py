@@ -64,7 +64,7 @@ class TcpLinearisation(Model):
     def window(self) -> Value:
         """W = R C/N [packet]."""
         v = self.values()
-        return named(v["rtt"] * v["capacity"] / v["flows"], "window", "packet", "window at rest")
+        return named(v["rtt"] * v["capacity"] / v["flows"], "window", "packet", "window in equilibrium")
 
     def loop_gain(self, gain: Value) -> Value:
         """kappa = L (R C)^2/(2 N) [1] of a profile of slope `gain` [1/packet]."""

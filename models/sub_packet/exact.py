@@ -130,8 +130,8 @@ class SubPacketExact(SubPacketModel, reading="exact"):
         Returns
         -------
         xarray.Dataset over `level` (0..K) and the parameters
-            `length` [epochs], `probability` [1] (sums to one over `level`), `time_share` [1]: the same, weighted with
-            length (what a random observer of a silent sender sees).
+            `length` [epochs], `probability` [1] (sums to one over `level`), `time_fraction` [1]: the same, weighted
+            with length (what a random observer of a silent sender sees).
         """
         import xarray as xr
 
@@ -142,11 +142,12 @@ class SubPacketExact(SubPacketModel, reading="exact"):
         m_0 = broadcast(self)["base_timeout"]
         length = m_0 * 2.0**level - 1
         time = length * probability
+        fraction = time / time.sum("level")
         return xr.Dataset(
             {
                 "length": length.assign_attrs(units="epoch", long_name="length of the silence"),
                 "probability": probability.assign_attrs(units="1", long_name="probability of the silence"),
-                "time_share": (time / time.sum("level")).assign_attrs(units="1", long_name="share of the silent time"),
+                "time_fraction": fraction.assign_attrs(units="1", long_name="fraction of the silent time"),
             },
             attrs={"model": type(self).__name__},
         )

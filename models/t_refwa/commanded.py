@@ -127,7 +127,7 @@ class TRefwaDelayed(_Commanded, reading="delayed"):
     array([0.5, 0. ])
     """
 
-    delay: Number = parameter("d", "interval", "age of the queue seen", low=0, low_open=False, integer=True, default=1)
+    delay: Number = parameter("d", "interval", "age of the queue", low=0, low_open=False, integer=True, default=1)
 
     def critical_psi(self) -> float | xr.DataArray:
         """The upper end of the stable psi at this phi and delay: float, or DataArray over the grid."""

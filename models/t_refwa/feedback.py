@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from tcpdynamics import former_names
 from tcpdynamics.solvers.problems import DomainError
 
 from ..model import Model
@@ -257,9 +258,11 @@ class TRefwaGroups(Model):
             raise DomainError("code must be an RttCode to have codes, got None")
         return self._by_group(self.code.encode(self._rtt), "1", "RTT code")
 
-    def rtt_seen(self) -> xr.DataArray:
+    def decoded_rtt(self) -> xr.DataArray:
         """Round-trip time of each group as the router decodes it [s]."""
-        return self._by_group(self._seen, "s", "round-trip time seen by the router")
+        return self._by_group(self._seen, "s", "round-trip time decoded by the router")
+
+    rtt_seen = former_names.method("rtt_seen", "decoded_rtt")
 
     def average_rtt(self) -> float:
         """Mean of the true round-trip times of all flows [s]."""

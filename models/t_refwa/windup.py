@@ -100,7 +100,7 @@ class TRefwaLimitedClamped(_Limited):
             limit = v.get("limit", v["bdp"] + v["buffer"])
             return np.where(v["demand"] >= free, np.minimum(free, limit), limit)
 
-        return over_grid(self, rest, "command", "commanded window at rest", "packet")
+        return over_grid(self, rest, "command", "commanded window in equilibrium", "packet")
 
     def map(self) -> Map:
         """State Upsilon; outputs W and Q [packets]."""

@@ -30,7 +30,10 @@ def law() -> Curves:
 def causes() -> Curves:
     """By window: all timeouts; and those before which no duplicate acknowledgement came."""
     return Curves(LOSS_AXIS, "fraction due to lost acknowledgements", (
-        *(Curve(f"timeouts, window {w}", LOSS, np.asarray(LeapTimeout(BOTH, BOTH, w).ack_share())) for w in (1, 2, 4)),
+        *(
+            Curve(f"timeouts, window {w}", LOSS, np.asarray(LeapTimeout(BOTH, BOTH, w).ack_fraction()))
+            for w in (1, 2, 4)
+        ),
         Curve("suspicion right, any window", LOSS, np.asarray(LeapTimeout(BOTH, BOTH, 4).suspicion_right()), "dash"),
     ), percent="xy")  # fmt: skip
 

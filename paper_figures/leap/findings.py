@@ -37,7 +37,7 @@ def density() -> Answer:
 @finding("causes", "section 3", "with small windows a lost acknowledgement often causes a timeout", "leap.causes")
 def causes() -> Answer:
     five = LeapTimeout(0.1, 0.2, 5)
-    share = {w: [float(LeapTimeout(p, p, w).ack_share()) for p in LOSSES] for w in (1, 2, 4, 8)}
+    share = {w: [float(LeapTimeout(p, p, w).ack_fraction()) for p in LOSSES] for w in (1, 2, 4, 8)}
     return Answer(
         "with a window of one, (1-p)/(2-p) of the timeouts, nearly half, are due to lost acknowledgements; with eight "
         "segments almost none",

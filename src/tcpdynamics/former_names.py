@@ -34,7 +34,7 @@ def attributes(module: str, **names: str) -> Callable[[str], Any]:
 def method(old: str, new: str) -> Callable[..., Any]:
     """A method by its former name."""
 
-    def call(self: Any, *args: Any, **given: Any) -> Any:
+    def call(self: object, *args: object, **given: object) -> object:
         warn(old, new)
         return getattr(self, new)(*args, **given)
 

@@ -25,7 +25,7 @@ def test_printed_forms_are_the_models(window: float) -> None:
         assert row[name] == pytest.approx(getattr(transfer, name)(), rel=1e-12)
     for delayed in (False, True):
         timeout = LeapTimeout(0.2, 0.1, int(window), delayed_acks=delayed)
-        for name in ("ack_share", "suspicion_right"):
+        for name in ("ack_fraction", "suspicion_right"):
             assert row[f"{name}{' delayed' * delayed}"] == pytest.approx(getattr(timeout, name)(), rel=1e-12)
 
 
@@ -42,7 +42,8 @@ def test_curves_in_the_page_are_the_librarys(tab: Page, files: Path) -> None:
     opened(tab, (files / "leap.html").as_uri() + "#data_loss=0.2&ack_loss=0.3&window=3")
     expected = page.dataset(page.start() | {"data_loss": 0.2, "ack_loss": 0.3, "window": 3.0})
     finished = [expected.finished.sel(duplicates=d).values for d in ("none", "plain", "LEAP")]
-    causes = [expected[name].sel(delayed=d).values for d in (False, True) for name in ("ack_share", "suspicion_right")]
+    names = ("ack_fraction", "suspicion_right")
+    causes = [expected[name].sel(delayed=d).values for d in (False, True) for name in names]
     duplicates = [100 * expected[f"duplicates_{kind}"].values for kind in ("plain", "leap")]
     for picture, columns in ((0, duplicates), (2, causes), (3, finished)):
         shown = np.array([[float(x) for x in row[1:]] for row in numbers(tab, picture)[1:]]).T

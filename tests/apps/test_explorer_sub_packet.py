@@ -63,7 +63,7 @@ def test_lengths_of_silences_are_the_models(tab: Page, server: str) -> None:
     expected = SubPacketExact(loss=0.3, base_timeout=2.5, backoff_cap=5, collapse=2).silence_lengths()
     rows = [[float(x) for x in row] for row in numbers(tab, 4)[1:]]
     columns = np.array(rows).T
-    for shown, quantity in zip(columns, (expected.length, expected.probability, expected.time_share), strict=True):
+    for shown, quantity in zip(columns, (expected.length, expected.probability, expected.time_fraction), strict=True):
         np.testing.assert_allclose(shown, quantity.values, rtol=1e-2 if quantity is expected.length else 1e-4)
 
 

@@ -22,7 +22,7 @@ from tcpdynamics.validation.comparisons import (
 
 #: What stands in each section, beside its figure, and in the sentence at its top.
 WORDS = {
-    "leap": (("window of one with LEAP", "share of transfers that finish 0 of"), "Packets agree with the models in "),
+    "leap": (("window of one with LEAP", "fraction of transfers that finish 0 of"), "Packets agree with the models"),
     "logistic_packets": (("trains of acks", "sum of windows [BDP] 4 of 4"), "Packets agree with the models in "),
     "mtcp": (("duplicated, replies only", "round trip by the estimator [s] 1 of 1"), "Packets agree with "),
     "routers": (("measured-rtt, with the code", "mean queue [B]"), "Packets agree with the models in "),

@@ -179,4 +179,4 @@ def test_shares_of_what_never_happens_are_nan():
     """A point and a grid say the same where nothing is lost."""
     assert np.isnan(LeapTransfer(data_loss=0.0, ack_loss=0.0).leaps_right())
     timeout = LeapTimeout(data_loss=0.0, ack_loss=0.0)
-    assert np.isnan(timeout.ack_share()) and np.isnan(timeout.suspicion_right())
+    assert np.isnan(timeout.ack_fraction()) and np.isnan(timeout.suspicion_right())

@@ -428,7 +428,7 @@ def test_stays_in_the_silent_states_are_the_silence_lengths(collapse: int, base:
     assert stays.probability.values == pytest.approx(expected, abs=1e-14)
     assert stays.longer.values == pytest.approx(0, abs=1e-15)
     assert law.probability.sum("level").values == pytest.approx(1, abs=4 * EPS)
-    assert law.time_share.sum("level").values == pytest.approx(1, abs=4 * EPS)
+    assert law.time_fraction.sum("level").values == pytest.approx(1, abs=4 * EPS)
     # renewal: visits times mean length is the silent time
     silent = model.observe(stationary(model.chain())).silent_fraction
     assert (stays.visits * model.mean_silence()).values == pytest.approx(silent.values, rel=1e-12)

@@ -32,7 +32,7 @@ def test_windows_add_up(groups: list[tuple[int, float]], aggregate: float, coded
     windows = g.windows(aggregate)
     assert float(windows.values @ np.array(g.flows)) == pytest.approx(aggregate, rel=1e-12)
     if aggregate > 1e-300:
-        share = windows.values / g.rtt_seen().values
+        share = windows.values / g.decoded_rtt().values
         assert share == pytest.approx(np.full(len(groups), share[0]), rel=1e-12)
 
 
@@ -104,7 +104,7 @@ def test_mix() -> None:
 def test_labels() -> None:
     g = TRefwaGroups(flows=(1, 2), rtt=(0.1, 0.2))
     assert g.codes().values.tolist() == [41, 48]
-    for array, unit in ((g.windows(10.0), "packet"), (g.rates(10.0), "packet/s"), (g.rtt_seen(), "s")):
+    for array, unit in ((g.windows(10.0), "packet"), (g.rates(10.0), "packet/s"), (g.decoded_rtt(), "s")):
         assert array.dims == ("group",) and array.attrs["units"] == unit and array.attrs["long_name"]
         assert array.rtt.values.tolist() == [0.1, 0.2]
 

@@ -151,6 +151,6 @@ def test_perfect_priority_moves_the_threshold_to_that_of_one_success_less() -> N
 
 
 def test_a_link_without_timeouts_is_refused_in_a_sentence():
-    few = LockOut(runs=("as in the paper", "no back-off"), flows=2, rate=1e7, duration=240.0, replications=2)
+    few = LockOut(runs=("as in the paper", "no backoff"), flows=2, rate=1e7, duration=240.0, replications=2)
     with pytest.raises(DomainError, match="flows = 2 never time out"):
         few.run()

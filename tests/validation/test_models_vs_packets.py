@@ -153,7 +153,7 @@ def test_leap_has_fewer_duplicates_on_the_path(sender: str) -> None:
 
 def test_the_star_is_full_where_the_law_says_so() -> None:
     for sender in ("reno", "sack", "reno with LEAP", "sack with LEAP"):
-        share = of("LeapVsPackets", "share of transfers that finish", series=sender)
+        share = of("LeapVsPackets", "fraction of transfers that finish", series=sender)
         assert share["at"].values.tolist() == [2.5, 3.5] and share.predicted[0] == 1.0
         assert share.measured[0] > 0.9 > share.measured[1]
 
@@ -214,7 +214,7 @@ def test_the_formula_of_section_3_2_is_too_fast() -> None:
 
 def test_windows_swing_by_the_law_per_acknowledgement_and_not_by_the_map() -> None:
     part = "swing of one window"
-    assert (of("LotkaVolterraVsPackets", part, series="law per acknowledgement").verdict == "agrees").all()
+    assert (of("LotkaVolterraVsPackets", part, series="update per acknowledgement").verdict == "agrees").all()
     by_map = of("LotkaVolterraVsPackets", part, series="map per round trip")
     assert by_map.verdict.values.tolist() == ["agrees", "agrees", "differs", "differs"]
 

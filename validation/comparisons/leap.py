@@ -135,7 +135,7 @@ class LeapVsPackets(ModelsVsPackets):
             finished = np.isfinite(runs.finish)
             repeated = float(runs.duplicates.where(finished).mean("flow").mean()) / SEGMENTS
             yield Case(
-                "share of transfers that finish", f"{density:g}/s", _called(sender, leap),
+                "fraction of transfers that finish", f"{density:g}/s", _called(sender, leap),
                 (finished.sum("flow") / np.isfinite(runs.start).sum("flow")).values,
                 float(OverloadedStar(density=density, duplicates=repeated).finished()),
                 at=density, along="transfers that begin [1/s]",

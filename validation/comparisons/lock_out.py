@@ -44,12 +44,12 @@ RUNS = {
     "more jitter": "phase: of up to ten sending times",
     "priority": "losses of retransmissions: they take the places of new packets",
     "long timeout": "short timeouts: they are at least 1 s (RFC 6298)",
-    "no back-off": "back-off: no timeout is longer than the first",
+    "no backoff": "backoff: no timeout is longer than the first",
     "independent": "the queue: the paper's loss rate and RTT, each packet lost by itself",
 }
 PAPER, INDEPENDENT = "as in the paper", "independent"
 #: Runs whose flows stay in step.
-IN_STEP = (PAPER, "priority", "long timeout", "no back-off")
+IN_STEP = (PAPER, "priority", "long timeout", "no backoff")
 ONE_LOSS, TWO_LOSSES, OWN_LOSSES = "one loss", "two losses", "two losses of each flow"
 #: Chains beside each run: all packets are lost alike; those that a timeout sends again have a loss of their own; and
 #: each flow has its own two.
@@ -107,6 +107,8 @@ class LockOut(Comparison):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_length("runs", self.runs)
+        if "no back-off" in self.runs:  # the former name
+            object.__setattr__(self, "runs", tuple("no backoff" if run == "no back-off" else run for run in self.runs))
         for name in self.runs:
             if name not in RUNS:
                 raise DomainError(f"runs must list some of {', '.join(RUNS)}, got {shown(name)}")
@@ -117,7 +119,7 @@ class LockOut(Comparison):
         self.scenario(PAPER)
 
     def scenario(self, run: str, paper: xr.Dataset | None = None) -> Scenario:
-        """The scenario of one run; `no back-off` and `independent` take numbers from the `paper`'s result.
+        """The scenario of one run; `no backoff` and `independent` take numbers from the `paper`'s result.
 
         A timer's place among departures decides much: with one `min_rto` of 1 s for all, 250 transmission times,
         retransmissions come just as a place becomes free and 6 % are locked out, with 1.0013 s 30 %. So the timers of
@@ -141,7 +143,7 @@ class LockOut(Comparison):
             groups = tuple(
                 replace(flow, count=count, min_rto=1.0 + (i + 0.5) / parts * sending) for i, count in enumerate(sizes)
             )
-        elif run == "no back-off":
+        elif run == "no backoff":
             assert paper is not None
             first = float((paper.rto_over_rtt * paper.mean_rtt.mean("flow")).mean())
             if not np.isfinite(first):
@@ -197,8 +199,8 @@ class LockOut(Comparison):
 
     def _case(self, name: str, data: xr.Dataset) -> xr.Dataset:
         locked = data.slice_starved.mean("slice")
-        cap = 0 if name == "no back-off" else 6
-        says = [chain_says(data, self.slice, chain, cap).nothing for chain in CHAINS]
+        cap = 0 if name == "no backoff" else 6
+        says = [by_chain(data, self.slice, chain, cap).nothing for chain in CHAINS]
         predicted = xr.concat(says, xr.Variable("chain", list(CHAINS)))
         levels = data.timeouts_by_backoff.sum("flow").astype(float)
         goodput = data.goodput.astype(float)
@@ -306,7 +308,7 @@ def _percent(part: xr.Dataset, name: str) -> str:
     return f"{100 * float(part[name]):.1f} [{100 * low:.1f}, {100 * high:.1f}] %"
 
 
-def chain_says(data: xr.Dataset, slice: float, chain: str, backoff_cap: int = 6) -> xr.Dataset:
+def by_chain(data: xr.Dataset, slice: float, chain: str, backoff_cap: int = 6) -> xr.Dataset:
     """`jain` and `nothing` of a slice [s] by the exact chain, at the losses of each replication.
 
     The backoff ends with the first new segment acknowledged (Karn's rule); the timeout is the measured one in whole

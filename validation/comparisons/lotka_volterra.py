@@ -6,7 +6,7 @@ Three fluids, from the model's own assumptions to a link:
 * ``others old``: a sender knows its own rate (`LotkaVolterraCrossDelayed`);
 * ``queue``: the same on a first-in-first-out link with a queue; what is measured of the others is what they got through
   it (reading R3). No model has this with a delay: it is compared with its own linearisation, and its critical delay
-  stands beside that of ``others old``, reading R1.
+  stands beside that of ``others old``, interpretation R1.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class LotkaVolterraVsFluid(Comparison):
         variables = critical_variables(np.array(critical).reshape(*shape, 3), expected, dims, "RTT", "critical delay")
         result = result.assign(variables)
         result["critical_r1"] = (
-            ("fluid", "flows"), np.reshape(r1, shape), {"units": "RTT", "long_name": "critical delay, reading R1"},
+            ("fluid", "flows"), np.reshape(r1, shape), {"units": "RTT", "long_name": "critical delay by R1"},
         )  # fmt: skip
         result.attrs = self.attributes()
         return result
@@ -242,6 +242,6 @@ class LotkaVolterraVsFluid(Comparison):
             f"Measured decay rates and frequencies against characteristic roots: {counts(result.verdict)}. Critical "
             f"delays from simulations [RTT]: {'; '.join(parts)} ({counts(result.critical_verdict)} with the traced "
             f"charts). On a link with a queue, {int(queue.flows)} flows bear a delay of {longer}{with_queue:.3f} RTT "
-            f"where reading R1 says {float(queue.critical_r1):.3f}, and differences between them vanish at "
+            f"where interpretation R1 gives {float(queue.critical_r1):.3f}, and differences between them vanish at "
             f"{float(slow.sel(fluid='queue')):.4f} per RTT instead of {float(slow.sel(fluid='others old')):.4f}."
         )

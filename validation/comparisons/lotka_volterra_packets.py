@@ -165,7 +165,7 @@ class LotkaVolterraVsPackets(ModelsVsPackets):
                 swings.append(float((late.max() - late.min()) / late.mean()))
             low, high = LogisticMap(epsilon=gain, capacity=1.0).two_cycle()
             by_map = 0.0 if gain < 2 else float(high) - float(low)  # at epsilon = 3 it is chaos: as a size
-            for model, predicted in (("map per round trip", by_map), ("law per acknowledgement", 0.0)):
+            for model, predicted in (("map per round trip", by_map), ("update per acknowledgement", 0.0)):
                 rows.append(
                     Case("swing of one window", f"epsilon = {gain:g}", model, swings, predicted, True, gain, "epsilon")
                 )

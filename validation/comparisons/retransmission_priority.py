@@ -20,7 +20,7 @@ from tcpdynamics.solvers import self_consistent
 
 from ..packet import Bottleneck, Flows, Scenario
 from .comparison import check_length
-from .lock_out import TWO_LOSSES, chain_says
+from .lock_out import TWO_LOSSES, by_chain
 from .models_vs_packets import Case, ModelsVsPackets
 
 QUEUES = {"droptail": "drop-tail", "sfq": "SFQ"}
@@ -95,7 +95,7 @@ class RetransmissionPriorityVsPackets(ModelsVsPackets):
         expected = {p: self._expected(0.0 if p != NONE else 1.0) for p in PRIORITIES}
         for queue, priority, (i, n) in tracked(list(product(QUEUES, PRIORITIES, enumerate(self.flows)))):
             data = self.replicated(self.scenario(n, queue, priority)).drop_vars("seed")
-            says = chain_says(data, self.slice, TWO_LOSSES)
+            says = by_chain(data, self.slice, TWO_LOSSES)
             case = f"{QUEUES[queue]}, {n} flows, {priority}"
             jain, starved = data.slice_jain.mean("slice"), data.slice_starved.mean("slice")
             # Replication by replication, since the chain has the losses of each.

@@ -156,7 +156,7 @@ class TRefwaMapVsFluid(Comparison):
         result["best"] = ("fluid", best)
         result["expected"] = ("fluid", [FLUIDS[n][2] or "none" for n in names])
         result = result.assign(self._critical(names))
-        result["settled"] = ("fluid", [self._settled(n) for n in names], {"units": "1", "long_name": "Q/B at rest"})
+        result["settled"] = ("fluid", [self._settled(n) for n in names], {"units": "1", "long_name": "settled Q/B"})
         result["lost"] = ("fluid", [self._lost(n) for n in names], {"units": "1", "long_name": "lost [BDP]"})
         result = result.assign(self._reach()).assign(self._cycle())
         result.attrs = self.attributes()

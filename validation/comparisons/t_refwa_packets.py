@@ -191,7 +191,7 @@ class TRefwaVsPackets(ModelsVsPackets):
         if parameters.get("measured_rtt", 1.0):
             predicted = TRefwaGroups(flows=count, rtt=tuple(r + wait for r in rtts)).fairness()
         else:
-            rates = TRefwaGroups(flows=count, rtt=rtts).rtt_seen().values / (np.array(rtts) + wait)
+            rates = TRefwaGroups(flows=count, rtt=rtts).decoded_rtt().values / (np.array(rtts) + wait)
             predicted = float(measured_jain(rates))
         return measured_jain(runs.goodput_rate.values), predicted
 

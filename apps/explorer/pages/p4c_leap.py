@@ -20,7 +20,7 @@ LEAST, MOST = 0.5, 6.0
 SEGMENTS = 100
 
 _TRANSFER = ("duplicates_plain", "duplicates_leap", "transmissions_plain", "transmissions_leap", "leaps_right")
-_TIMEOUT = ("ack_share", "suspicion_right")
+_TIMEOUT = ("ack_fraction", "suspicion_right")
 
 
 def _forms(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:

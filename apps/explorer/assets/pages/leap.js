@@ -92,9 +92,9 @@ page("leap", {
       range: [0, 1],
       named: true,
       series: [
-        { name: "given a timeout, every packet ACKed", y: curve("ack_share") },
+        { name: "given a timeout, every packet ACKed", y: curve("ack_fraction") },
         { name: "given no ACK at all, every packet ACKed", y: curve("suspicion_right") },
-        { name: "given a timeout, delayed ACKs", y: curve("ack_share delayed") },
+        { name: "given a timeout, delayed ACKs", y: curve("ack_fraction delayed") },
         { name: "given no ACK at all, delayed ACKs", y: curve("suspicion_right delayed") },
       ],
     });
@@ -155,7 +155,7 @@ page("leap", {
     const [plain, leap] = both("duplicates");
     const says =
       `100 segments cause ${brief(plain)} duplicates without LEAP and ${brief(leap)} with it; ` +
-      `in ${percent(of("ack_share"))} of the timeouts only ACKs were lost.`;
+      `in ${percent(of("ack_fraction"))} of the timeouts only ACKs were lost.`;
     const said = (sender) => {
       const last = printed(sender).at(-1);
       const ns2 = last.ns2 ? `, ns-2 ${inEnds(last.ns2, " %")}` : "";
@@ -163,7 +163,7 @@ page("leap", {
     };
     const about = {
       causes:
-        `The probability that only ACKs were lost is ${percent(of("ack_share"))} given a timeout, ` +
+        `The probability that only ACKs were lost is ${percent(of("ack_fraction"))} given a timeout, ` +
         `and ${percent(of("suspicion_right"))} given no ACK at all.`,
       duplicates: `100 segments cause ${brief(plain)} duplicates without LEAP and ${brief(leap)} with it.`,
       finished:
@@ -178,7 +178,7 @@ page("leap", {
       numbers: {
         plain,
         leap,
-        cause: of("ack_share"),
+        cause: of("ack_fraction"),
         right: of("leaps_right"),
         finished: share(values.density, two[0]),
         finished_leap: share(values.density, two[1]),
