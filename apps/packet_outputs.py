@@ -142,7 +142,7 @@ def rows(result: xr.Dataset, scenario: Scenario) -> Iterator[tuple[str, xr.DataA
     last = result.sent_in_epoch.values[-1]
     for n in result.sent_in_epoch.values:
         packets = f"{n} or more packets" if n == last else f"{n} packet{'' if n == 1 else 's'}"
-        yield f"P({packets} in an epoch)", result.epoch_share.sel(sent_in_epoch=n), 4
+        yield f"P({packets} in an epoch)", result.epoch_fraction.sel(sent_in_epoch=n), 4
 
 
 def _groups(result: xr.Dataset, scenario: Scenario, several: bool) -> Iterator[str]:

@@ -145,7 +145,7 @@ def test_simulations_are_drawn() -> None:
     assert tcpdynamics.plot(simulate(scenario)).layout.xaxis.title.text == "packets sent in an epoch"
     runs = replicate(scenario, 3)
     left, right = tcpdynamics.plot(runs).data
-    np.testing.assert_allclose(left.y, runs.epoch_share.mean("replication"))
+    np.testing.assert_allclose(left.y, runs.epoch_fraction.mean("replication"))
     np.testing.assert_allclose(1e6 * right.y, runs.goodput_rate.mean("replication"))  # Mbit/s
     recorded = Scenario((Flows(count=2),), Bottleneck(1e6, 20), duration=20.0, warm_up=5.0, record=Record(windows=0.5))
     assert "window" in tcpdynamics.plot(simulate(recorded)).layout.yaxis.title.text

@@ -100,13 +100,13 @@ def record(
         for drop in drops:
             scenario = chain.setting.scenario(drop, duration=BEGINNING + long, warm_up=BEGINNING, slice=long, seed=1)
             flows = replicate(scenario, runs)
-            law = _lumped(flows.epoch_share.values)
+            law = _lumped(flows.epoch_fraction.values)
             one["packets"].append(_row(drop, law, chain.at(drop), flows.goodput_packet_rate.mean("flow").values))
             for word in linux:
                 control, switches = LINUX[word]
                 options: dict[str, Any] = {"switches": switches, "controls": (control,), "timeout": 600.0}
                 results = run_linux_many(on_linux(sender, drop), range(1, runs + 1), workers, **options)
-                of_linux = _lumped(np.array([run.epoch_share.values for run in results]))
+                of_linux = _lumped(np.array([run.epoch_fraction.values for run in results]))
                 goodput = [RTT * float(run.goodput_packet_rate.mean()) for run in results]
                 one["linux"][word].append(_row(drop, of_linux, law, goodput))
                 kernel = results[0].attrs["simulator"]

@@ -72,7 +72,7 @@ def run(words: dict[str, Any], progress: Progress) -> Parts:
 
     runs = replicate(scenario(words), REPLICATIONS, progress=progress)
     measured = {
-        "loss": runs.loss_rate, "silent": runs.epoch_share.isel(sent_in_epoch=0),
+        "loss": runs.loss_rate, "silent": runs.epoch_fraction.isel(sent_in_epoch=0),
         "jain": runs.slice_jain.mean("slice"), "nothing": runs.slice_starved.mean("slice"),
         "wait": 1e3 * runs.mean_wait, "use": runs.utilisation,
     }  # fmt: skip

@@ -99,7 +99,7 @@ def record(**settings: Any) -> dict[str, Any]:
                 if link == "drop-tail"
                 else replicate(comparison.scenario(link, flows, queue), comparison.replications)
             )
-            share = runs.epoch_share.values
+            share = runs.epoch_fraction.values
             sent = np.concatenate([share[:, :6], share[:, 6:].sum(axis=1, keepdims=True)], axis=1)
             goodput = (runs.goodput_packet_rate * runs.mean_rtt).mean("flow").values
             load = _load(flows, runs.loss_rate.values, goodput, sent.T)

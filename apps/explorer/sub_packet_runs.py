@@ -104,7 +104,7 @@ def measured(values: Mapping[str, Any], runs: xr.Dataset) -> dict[str, Any]:
     from tcpdynamics.validation.statistics import distribution_distance
 
     most = int(values["w_max"])
-    share = runs.epoch_share.values
+    share = runs.epoch_fraction.values
     shares = np.concatenate([share[:, :most], share[:, most:].sum(axis=1, keepdims=True)], axis=1)
     sent = xr.DataArray(shares, dims=("replication", "packets"))
     loss = runs.loss_rate.drop_vars("seed", errors="ignore")

@@ -292,7 +292,7 @@ def timeout_variation(result: xr.Dataset) -> float:
 
 def _law(result: xr.Dataset) -> np.ndarray:
     """P(0, 1, ..., 6 or more packets in an epoch)."""
-    share = np.asarray(result.epoch_share.values, float)
+    share = np.asarray(result.epoch_fraction.values, float)
     return np.append(share[:6], share[6:].sum())
 
 

@@ -146,7 +146,7 @@ def test_simulate_repeats_itself_and_replications_have_intervals(tmp_path: Path)
     assert first == again
     found = json.loads(first)
     assert found["results"]["utilisation"]["values"] > 0.9
-    assert abs(sum(found["results"]["epoch_share"]["values"]) - 1) < 1e-12
+    assert abs(sum(found["results"]["epoch_fraction"]["values"]) - 1) < 1e-12
     assert "±" in answer("simulate", str(path), "--replications", "2")
     assert "sub_packet" in answer("simulate", "--list")
 

@@ -50,7 +50,7 @@ def test_measured_distances_are_from_the_chains_at_the_measured_loss() -> None:
     values = PAGE.start() | {"loss": 0.2}
     runs = replicate(replace(scenario(values), duration=120.0, warm_up=20.0), 3)
     answer = json.loads(json.dumps(measured(values, runs), allow_nan=False))
-    share = runs.epoch_share.values
+    share = runs.epoch_fraction.values
     share = np.concatenate([share[:, :6], share[:, 6:].sum(axis=1, keepdims=True)], axis=1)
     np.testing.assert_allclose([one["mean"] for one in answer["sent"]], share.mean(axis=0), rtol=1e-12)
     assert sum(one["mean"] for one in answer["sent"]) == pytest.approx(1.0)

@@ -110,7 +110,7 @@ def test_every_variable_of_the_runs_is_a_prediction_of_itself(runs: xr.Dataset) 
 
 
 def test_laws_are_compared_by_total_variation(runs: xr.Dataset) -> None:
-    share = runs.epoch_share.mean("replication").values
+    share = runs.epoch_fraction.mean("replication").values
     law = np.array([*share[:3], share[3:].sum()])
     same = compare(xr.DataArray(law, dims="state"), runs, "sends_per_epoch")
     assert same.verdict.item() == "agrees" and same.sizes["packets"] == 4
@@ -140,7 +140,7 @@ def test_noise_does_not_make_a_true_law_differ(replications: int, epochs: int) -
     rng = np.random.default_rng(4)
     verdicts = []
     for shares in rng.multinomial(epochs, LAW, (60, replications)) / epochs:
-        runs = xr.Dataset({"epoch_share": (("replication", "sent_in_epoch"), shares)})
+        runs = xr.Dataset({"epoch_fraction": (("replication", "sent_in_epoch"), shares)})
         verdicts.append(compare(xr.DataArray(LAW, dims="packets"), runs, "sends_per_epoch").verdict.item())
     assert verdicts.count("differs") <= 3  # 5 %
     if replications * epochs >= 8 * 3000:
@@ -152,7 +152,7 @@ def test_a_law_that_is_off_by_a_fifth_differs(replications: int, epochs: int) ->
     wrong = xr.DataArray(LAW + np.array([0.2, -0.2, 0, 0, 0, 0, 0, 0]), dims="packets")
     rng = np.random.default_rng(5)
     for shares in rng.multinomial(epochs, LAW, (20, replications)) / epochs:
-        runs = xr.Dataset({"epoch_share": (("replication", "sent_in_epoch"), shares)})
+        runs = xr.Dataset({"epoch_fraction": (("replication", "sent_in_epoch"), shares)})
         result = compare(wrong, runs, "sends_per_epoch")
         assert result.verdict.item() == "differs" and 0 < result.effect_noise < result.effect
 
@@ -238,7 +238,7 @@ def test_a_percentage_is_refused(options: dict[str, Any], words: str) -> None:
 
 def test_the_tail_of_a_longer_law_is_added_up(runs: xr.Dataset) -> None:
     """The runs count 0 to 6 packets and "7 or more"."""
-    share = np.append(runs.epoch_share.mean("replication").values, [0.0, 0.0, 0.0])
+    share = np.append(runs.epoch_fraction.mean("replication").values, [0.0, 0.0, 0.0])
     law = (share + 0.01) / (share + 0.01).sum()
     folded = np.append(law[:7], law[7:].sum())
     expected = compare(xr.DataArray(folded, dims="packets"), runs, "sends_per_epoch")

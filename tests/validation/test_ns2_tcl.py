@@ -248,7 +248,7 @@ def test_windows_drops_and_epochs_are_those_of_our_engine(ns):
     scenario = replace(single(sender="newreno", segments=None), record=Record(sends=True, drops=True, windows=0.05))
     ours, theirs = simulate(scenario), run_ns2(scenario)
     assert theirs.group.values.tolist() == [0] and ours.drop_time.size > 0
-    for name in ("drop_flow", "drop_segment", "window_flow", "epoch_share"):
+    for name in ("drop_flow", "drop_segment", "window_flow", "epoch_fraction"):
         assert np.array_equal(theirs[name].values, ours[name].values), name
     for name in ("drop_time", "window_time", "utilisation"):
         assert np.allclose(theirs[name].values, ours[name].values, rtol=2e-3, atol=1e-3), name

@@ -360,7 +360,7 @@ def test_crowded_link_as_ns2_has_it():
     # Four and eight runs: the standard error of the difference, times Student's t once in a thousand.
     sd = max(float(result["loss_rate"].std(ddof=1)), 0.0017)
     assert abs(float(result["loss_rate"].mean()) - 0.155) < 4.6 * sd * np.sqrt(1 / 4 + 1 / 8)
-    shares = result["epoch_share"]
+    shares = result["epoch_fraction"]
     error = 4.6 * np.maximum(shares.std("replication", ddof=1)[:4], 0.002) * np.sqrt(1 / 4 + 1 / 8)
     assert (np.abs(shares.mean("replication")[:4] - [0.554, 0.098, 0.170, 0.089]) < error).all()
     assert (result["loss_rate_timeout"] > 1.3 * result["loss_rate_other"]).all()

@@ -210,7 +210,7 @@ def test_a_selection_of_flows_counts_its_own_packets() -> None:
     np.testing.assert_allclose(
         plots.epochs_figure(run.sel(flow=9)).data[0].y, run.epochs.sel(flow=9) / run.epochs.sel(flow=9).sum()
     )
-    np.testing.assert_array_equal(plots.epochs_figure(run).data[0].y, run.epoch_share)
+    np.testing.assert_array_equal(plots.epochs_figure(run).data[0].y, run.epoch_fraction)
     both = xr.concat([run, run], "replication", data_vars="all")
     assert list(plots.replications_figure(both.sel(flow=9)).data[1].x) == [9]
 

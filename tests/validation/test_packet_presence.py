@@ -33,7 +33,7 @@ def test_who_has_finished_or_not_begun_does_not_starve():
     assert mixed.epochs.isel(flow=slice(2, None)).sum() == 0 and (mixed.epochs[:2].sum("sent_in_epoch") == 40).all()
     nobody = run(early, late)
     assert nobody.slice_starved.isnull().all() and nobody.slice_jain.isnull().all()
-    assert nobody.epoch_share.isnull().all()
+    assert nobody.epoch_fraction.isnull().all()
 
 
 def test_who_is_there_and_gets_nothing_starves():

@@ -224,7 +224,7 @@ def test_packets_per_round_trip_are_those_of_the_simulator(sender: str, rules: s
     chain = sender_chain(sender, 4, rules=rules)
     for loss in (0.05, 0.4):
         scenario = chain.setting.scenario(loss, duration=20_500.0, warm_up=500.0, slice=1000.0, seed=5)
-        shares = replicate(scenario, seeds=20).epoch_share.values
+        shares = replicate(scenario, seeds=20).epoch_fraction.values
         law = chain.at(loss)
         mean, error = shares.mean(0), shares.std(0, ddof=1) / math.sqrt(len(shares))
         n = len(law)

@@ -205,7 +205,7 @@ class SenderChainSteps(Comparison):
                 loss, duration=500.0 + length, warm_up=500.0, slice=length, seed=self.seed
             )
             with listening(lambda share: None):
-                found.append(self._lumped(replicate(made, self.replications).epoch_share.values))
+                found.append(self._lumped(replicate(made, self.replications).epoch_fraction.values))
         return found
 
     @cached_property
@@ -218,7 +218,7 @@ class SenderChainSteps(Comparison):
             found[model] = [
                 xr.Dataset({
                     "loss": ("replication", r.loss_rate.values),
-                    "law": (("replication", "packets"), self._lumped(r.epoch_share.values)),
+                    "law": (("replication", "packets"), self._lumped(r.epoch_fraction.values)),
                 })
                 for r in runs
             ]  # fmt: skip

@@ -37,8 +37,9 @@ def _timeouts(runs: xr.Dataset) -> xr.DataArray:
 
 
 def _sends_per_epoch(runs: xr.Dataset) -> xr.DataArray:
-    shares: xr.DataArray = runs.epoch_share.rename(sent_in_epoch="packets")
-    return shares.assign_attrs(units="1", long_name="probability of so many packets in an epoch")
+    name = "epoch_share" if "epoch_share" in runs else "epoch_fraction"  # the first one in older files
+    fractions: xr.DataArray = runs[name].rename(sent_in_epoch="packets")
+    return fractions.assign_attrs(units="1", long_name="probability of so many packets in an epoch")
 
 
 def _jain(runs: xr.Dataset) -> xr.DataArray:

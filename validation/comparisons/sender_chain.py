@@ -125,7 +125,7 @@ class SenderChainVsPackets(Comparison):
 
     def _case(self, chain: SenderChain, loss: float, level: float) -> xr.Dataset:
         law = chain.at(loss)
-        shares = replicate(self.scenario(chain.setting, loss), self.replications).epoch_share.values
+        shares = replicate(self.scenario(chain.setting, loss), self.replications).epoch_fraction.values
         predicted = np.zeros(shares.shape[1])
         predicted[: len(law)] = law
         coords = {"packets": np.arange(shares.shape[1])}

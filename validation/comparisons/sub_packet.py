@@ -301,7 +301,7 @@ class SubPacketChainVsPackets(Comparison):
 
     def _case(self, runs: xr.Dataset) -> xr.Dataset:
         """One link and number of flows: every prediction at the loss of its own replication."""
-        share, w_max = runs.epoch_share.values, self.w_max  # (replication, 8 or more)
+        share, w_max = runs.epoch_fraction.values, self.w_max  # (replication, 8 or more)
         shares = np.concatenate([share[:, :w_max], share[:, w_max:].sum(axis=1, keepdims=True)], axis=1)
         simulated = xr.DataArray(shares, dims=("replication", "packets"), coords={"packets": np.arange(w_max + 1)})
         predicted = xr.concat([self._predict(chain, runs) for chain in CHAINS], xr.Variable("chain", list(CHAINS)))

@@ -72,9 +72,9 @@ def run_ns2(
     xarray.Dataset
         Over `flow`, after the warm-up and with the names of `simulate`, of which it has no more: `sent`, `dropped` (on
         any link), `timeouts`, `duplicates`, `goodput`, `goodput_packet_rate`, `goodput_rate`; `slice_goodput` over
-        `slice` and `flow`; `epochs` over `flow` and `sent_in_epoch`, `epoch_share` over the latter; `loss_rate`, `jain`
-        and, where a link has a rate that lasts, `utilisation`; over `link`, `link_utilisation` by the data packets that
-        reach their receivers (NaN for a link without a rate, or whose rate changes, and for one that carries
+        `slice` and `flow`; `epochs` over `flow` and `sent_in_epoch`, `epoch_fraction` over the latter; `loss_rate`,
+        `jain` and, where a link has a rate that lasts, `utilisation`; over `link`, `link_utilisation` by the data
+        packets that reach their receivers (NaN for a link without a rate, or whose rate changes, and for one that carries
         acknowledgements only); of the whole run `start` and `finish` (NaN where a flow did not start or finish). With
         `record.sends`, over `send` and of the whole run: `send_time`, `send_flow`, `send_segment`; with
         `record.receives` the same over `receive`, with `record.drops` over `drop`, acknowledgements too, and
@@ -177,7 +177,7 @@ def observed(
         share = epochs.sum(0) / epochs.sum() if epochs.any() else np.full(epochs.shape[1], np.nan)
         where = ("flow", "sent_in_epoch")
         data["epochs"] = where, epochs, "1", "epochs in which so many packets were sent"
-        data["epoch_share"] = where[1:], share, "1", "probability of so many packets in an epoch"
+        data["epoch_fraction"] = where[1:], share, "1", "probability of so many packets in an epoch"
     if scenario.record.sends:
         data |= {
             "send_time": ("send", sends.time, "s", "time at which a data packet was sent"),

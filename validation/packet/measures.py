@@ -34,7 +34,7 @@ MEASURES: dict[str, tuple[str, str]] = {
     "connections": ("1", "connections that finished after the warm-up"),
     "connection_time": ("s", "completion time of connections that finished after the warm-up (mean)"),
     "longest_hang": ("s", "longest hang of a user (mean over users)"),
-    "phase_warning": ("1", "share of runs that bear marks of phase effects"),
+    "phase_warning": ("1", "fraction of runs with marks of phase effects"),
 }  # fmt: skip
 #: The same of each group of flows.
 OF_GROUPS: dict[str, tuple[str, str]] = {

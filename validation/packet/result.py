@@ -164,7 +164,7 @@ def of_epochs(run: Run) -> Variables:
     share = _ratio(epochs.sum(0), np.full(epochs.shape[1], epochs.sum()))
     return {
         "epochs": (("flow", "sent_in_epoch"), epochs, "1", "epochs in which so many packets were sent"),
-        "epoch_share": ("sent_in_epoch", share, "1", "probability of so many packets in an epoch"),
+        "epoch_fraction": ("sent_in_epoch", share, "1", "probability of so many packets in an epoch"),
         "silences": (("flow", "silence"), run.sim.silences, "1", "completed silences by length in epochs"),
     }
 

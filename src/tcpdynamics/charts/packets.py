@@ -66,7 +66,7 @@ def epochs_figure(result: xr.Dataset) -> go.Figure:
     """P(n packets sent in an epoch), of one run."""
     figure = _figure(f"Packets sent in an epoch: {_title(result)}", "probability of an epoch")
     figure.update_yaxes(tickformat="~%")
-    figure.add_bar(x=result.sent_in_epoch.values, y=_epoch_share(result).values, name="fraction of epochs")
+    figure.add_bar(x=result.sent_in_epoch.values, y=_epoch_fraction(result).values, name="fraction of epochs")
     words = [*map(str, result.sent_in_epoch.values[:-1]), f"{int(result.sent_in_epoch[-1])} or more"]
     axis = {"title_text": "packets sent in an epoch", "tickvals": result.sent_in_epoch.values, "ticktext": words}
     return figure.update_xaxes(**axis)
@@ -79,11 +79,11 @@ def replications_figure(result: xr.Dataset, level: float = 0.95) -> go.Figure:
     from tcpdynamics.validation.statistics import mean_interval
 
     figure = make_subplots(1, 2, horizontal_spacing=0.12)
-    panels = (("epoch_share", "sent_in_epoch", "packets sent in an epoch", "probability of an epoch"),
+    panels = (("epoch_fraction", "sent_in_epoch", "packets sent in an epoch", "probability of an epoch"),
               ("goodput_rate", "flow", "flow", "goodput [Mbit/s]"))  # fmt: skip
     groups = np.atleast_1d(result["group"].values) if "group" in result.coords else np.zeros(len(_flows(result)), int)
     for column, (name, dim, across, up) in enumerate(panels, start=1):
-        values = _epoch_share(result) if name == "epoch_share" else result[name] / 1e6
+        values = _epoch_fraction(result) if name == "epoch_fraction" else result[name] / 1e6
         interval = mean_interval(values, level=level)
         x, mean = np.atleast_1d(result[dim].values), np.atleast_1d(interval["mean"].values)
         reach = np.atleast_1d((interval["high"] - interval["mean"]).values)
@@ -477,12 +477,12 @@ def _sender(result: xr.Dataset, flow: int) -> str:
     return ""
 
 
-def _epoch_share(result: xr.Dataset) -> xr.DataArray:
+def _epoch_fraction(result: xr.Dataset) -> xr.DataArray:
     """P(n packets sent in an epoch) of the flows of a result."""
     count = sum(group.get("count", 1) for group in _scenario(result).get("flows", ()))
     if "epochs" not in result or len(_flows(result)) >= count:
-        share: xr.DataArray = result["epoch_share"]
-        return share
+        fraction: xr.DataArray = result["epoch_fraction" if "epoch_fraction" in result else "epoch_share"]
+        return fraction
     epochs = result["epochs"].sum("flow") if "flow" in result["epochs"].dims else result["epochs"]
     total = epochs.sum("sent_in_epoch")
     return epochs / total.where(total > 0)
