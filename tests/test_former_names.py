@@ -7,6 +7,7 @@ import pytest
 from tcpdynamics.models import LeapTimeout, TRefwaGroups
 from tcpdynamics.solvers import stationary
 from tcpdynamics.validation import comparisons, statistics
+from tcpdynamics.validation.packet import Flows
 from tcpdynamics.validation.sender_chain import Sender, sender_chain
 
 
@@ -19,6 +20,12 @@ def test_functions_and_classes() -> None:
     assert caught[0].filename == __file__
     with pytest.raises(AttributeError, match="no attribute 'law_distanc'"):
         statistics.law_distanc  # noqa: B018
+
+
+def test_keys_and_values() -> None:
+    flows = Flows(rtt=0.1, segments=5, think=3.0, think_law="fixed")
+    assert flows == Flows(rtt=0.1, segments=5, think=3.0, think_distribution="fixed")
+    assert comparisons.LockOut(runs=("as in the paper", "no back-off")).runs == ("as in the paper", "no backoff")
 
 
 def test_arguments_and_methods() -> None:

@@ -59,7 +59,7 @@ def test_hangs_are_those_counted_by_hand(rules, clock):
 def test_late_copies_are_no_hang():
     """One user behind a queue of six seconds; nothing is open after 14.2 s, and copies come until 20 s."""
     before = Flows(sender="cbr", rate_steps=((0.0, 2e6), (6.0, 1e6)), packet_size=500, rtt=0.1)
-    user = Flows(rules="rfc", segments=2, think=60.0, think_law="fixed", pool=1, rtt=0.1, start=8.0)
+    user = Flows(rules="rfc", segments=2, think=60.0, think_distribution="fixed", pool=1, rtt=0.1, start=8.0)
     result = simulate(Scenario((before, user), Bottleneck(1e6), 50.0, 14.5, epoch=0.1, record=Record(receives=True)))
     late = result["receive_time"].values[result["receive_flow"].values == 1]
     assert (late > 14.5).sum() >= 2 and result["connection_finish"].values[0] < 14.5

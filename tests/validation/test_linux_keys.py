@@ -19,7 +19,7 @@ from tcpdynamics.validation.packet.kernel.queues import DISCIPLINES
 #: Keys that say how results are counted and called, or how our own simulator computes.
 SILENT = {
     "scenario": {"name", "epoch", "slice", "most_in_epoch", "clock", "scheduler", "nodes", "record.sends"},
-    "flows": {"rules", "think_law", "on_off"},  # Linux has its own rules; laws of what is refused
+    "flows": {"rules", "think_distribution", "on_off"},  # Linux has its own rules; distributions of what is refused
     "links": {"service", "changes_by", "router_parameters"},  # how it is computed; of what is refused
 }
 #: Another value of each key, and what it needs beside it.
@@ -30,7 +30,7 @@ FLOWS: dict[str, dict[str, Any]] = {
     "overhead": {"overhead": 0.01}, "start": {"start": 1.0}, "start_spread": {"start_spread": 1.0},
     "arrival_rate": {"arrival_rate": 1.0}, "stop": {"stop": 5.0}, "segments": {"segments": 9},
     "segments_shape": {"segments_shape": 1.5, "segments": 9}, "think": {"think": 1.0, "segments": 9},
-    "think_law": {"think_law": "fixed"}, "pool": {"pool": 1}, "rate": {"rate": 1e5, "sender": "cbr"},
+    "think_distribution": {"think_distribution": "fixed"}, "pool": {"pool": 1}, "rate": {"rate": 1e5, "sender": "cbr"},
     "rate_steps": {"rate_steps": ((0.0, 1e5),), "sender": "cbr"},
     "on_time": {"on_time": 1.0, "off_time": 1.0, "rate": 1e5, "sender": "cbr"},
     "off_time": {"on_time": 1.0, "off_time": 1.0, "rate": 1e5, "sender": "poisson"}, "on_off": {"on_off": "fixed"},

@@ -105,7 +105,7 @@ def flow_tables(draw):
         _maybe(draw, flow, "segments_shape", [1.2])
         if draw(st.booleans()):
             flow |= {"think": draw(some([0, "10ms", 1.0])), "pool": flow["count"]}
-            _maybe(draw, flow, "think_law", ["fixed"])
+            _maybe(draw, flow, "think_distribution", ["fixed"])
     return flow
 
 

@@ -52,7 +52,7 @@ FEATURES = (
             "router_aware": {"router_aware": True}, "segments": {"segments": 40},
             "segments_shape": {"segments": 20, "segments_shape": 1.2},
             "think": {"segments": 10, "think": 0.2, "pool": 2, "count": 4},
-            "think_law": {"segments": 10, "think": 0.2, "pool": 2, "count": 4, "think_law": "fixed"},
+            "think_distribution": {"segments": 10, "think": 0.2, "pool": 2, "count": 4, "think_distribution": "fixed"},
             "arrival_rate": {"arrival_rate": 2.0, "count": 4}, "start_spread": {"start_spread": 1.0},
             "start": {"start": 0.7}, "stop": {"stop": 2.03}, "flow jitter": {"jitter": 0.003},
             "no flow jitter": {"jitter": 0.0}, "overhead": {"overhead": 0.002, "rules": "ns2"},
@@ -108,7 +108,7 @@ REFUSED = {
         "clear_rtt_after, clock_phase, control cubic, control dctcp, control hstcp, control logistic, control "
         "scalable, control vegas, control westwood, delayed_ack, ecn, frto, handshake, initial_rto, "
         "initial_window, leap, loss_probes, max_backoff, max_rto, min_rto, no limited_transmit, overhead, "
-        "router_aware, rules linux, think, think_law, timer_granularity, timestamps, wide window, window of "
+        "router_aware, rules linux, think, think_distribution, timer_granularity, timestamps, wide window, window of "
         "one",
     "infinite rate":
         "changes, changes by bit, changes of delay, control dctcp, linux's codel, linux's red, ns2's red, "
@@ -123,11 +123,11 @@ REFUSED = {
     "compensated acks":
         "clear_rtt_after, clock_phase, control cubic, control dctcp, control hstcp, control logistic, control "
         "scalable, control vegas, control westwood, delayed_ack, ecn, handshake, leap, no limited_transmit, "
-        "router t_refwa, router_aware, think, think_law, timer_granularity, timestamps",
+        "router t_refwa, router_aware, think, think_distribution, timer_granularity, timestamps",
     "sender mtcp":
         "clear_rtt_after, clock_phase, control cubic, control dctcp, control hstcp, control logistic, control "
         "scalable, control vegas, control westwood, delayed_ack, ecn, handshake, leap, no limited_transmit, "
-        "router t_refwa, router_aware, think, think_law, timer_granularity, timestamps",
+        "router t_refwa, router_aware, think, think_distribution, timer_granularity, timestamps",
     "retransmissions first":
         "buffer_bytes, control dctcp, linux's codel, linux's red, ns2's red, ns2's sfq, queue codel, queue "
         "drr, queue fq_codel, queue pie, queue priority, queue proportional, queue red, queue step",
@@ -147,7 +147,7 @@ REFUSED = {
         "on_off, rate_steps, sender cbr, sender poisson, sender tahoe, window of one",
     "think":
         "drop of a segment, on_off, rate_steps, sender cbr, sender poisson",
-    "think_law":
+    "think_distribution":
         "drop of a segment, on_off, rate_steps, sender cbr, sender poisson",
     "overhead":
         "on_off, rate_steps, sender cbr, sender poisson",

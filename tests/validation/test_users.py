@@ -38,7 +38,7 @@ def web(*flows, rate=1e7, buffer=100, loss=0.0, **options):
 @pytest.mark.parametrize("sender", ["sack", "newreno", "tahoe"])
 def test_the_cycle_is_think_time_and_transfer(sender, rules):
     """Alone on an idle link each connection takes as long as the first, to the last bit of the clock."""
-    flow = Flows(1, sender, rules, rtt=0.1, segments=20, think=1.25, think_law="fixed", **LARGE)
+    flow = Flows(1, sender, rules, rtt=0.1, segments=20, think=1.25, think_distribution="fixed", **LARGE)
     result = web(flow, clock="grid")
     single = web(Flows(1, sender, rules, rtt=0.1, segments=20, **LARGE), clock="grid").completion_time.item()
     finished = result.connection_time.values[:-1]
@@ -106,7 +106,7 @@ def test_hangs_are_those_of_the_trace():
 
 
 def test_a_user_who_thinks_does_not_hang():
-    flow = Flows(1, rtt=0.1, segments=5, think=30.0, think_law="fixed", pool=1)
+    flow = Flows(1, rtt=0.1, segments=5, think=30.0, think_distribution="fixed", pool=1)
     assert 0.05 < web(flow).longest_hang.item() < 0.2
 
 
@@ -179,7 +179,7 @@ def test_replications_have_users_but_no_table():
         ({"think": -1.0, "segments": 3}, "flows.think must be a number in"),
         ({"pool": 4}, "flows.count must be a multiple of flows.pool = 4"),
         ({"pool": 0}, "flows.pool must be"),
-        ({"think": 1.0, "segments": 3, "think_law": "uniform"}, "flows.think_law must be one of"),
+        ({"think": 1.0, "segments": 3, "think_distribution": "uniform"}, "flows.think_distribution must be one of"),
         ({"think": 1.0, "segments": 3, "sender": "cbr", "rate": 1e5}, "flows.think is for TCP"),
     ],
 )

@@ -74,8 +74,8 @@ def run_ns2(
         any link), `timeouts`, `duplicates`, `goodput`, `goodput_packet_rate`, `goodput_rate`; `slice_goodput` over
         `slice` and `flow`; `epochs` over `flow` and `sent_in_epoch`, `epoch_fraction` over the latter; `loss_rate`,
         `jain` and, where a link has a rate that lasts, `utilisation`; over `link`, `link_utilisation` by the data
-        packets that reach their receivers (NaN for a link without a rate, or whose rate changes, and for one that carries
-        acknowledgements only); of the whole run `start` and `finish` (NaN where a flow did not start or finish). With
+        packets that reach their receivers (NaN for a link without a rate, or whose rate changes, and for one that
+        carries acknowledgements only); of the whole run `start` and `finish` (NaN where there is none). With
         `record.sends`, over `send` and of the whole run: `send_time`, `send_flow`, `send_segment`; with
         `record.receives` the same over `receive`, with `record.drops` over `drop`, acknowledgements too, and
         `drop_kind` (4: an acknowledgement, -1: data); with an interval in `record.windows` `window_time`,

@@ -28,7 +28,7 @@ def fill(draft: Draft) -> None:
             webs["user"][part] = users + np.arange(group.count) // (group.pool or 1)
             users += group.count // (group.pool or 1)
         if group.think is not None and group.segments is not None:
-            webs["think"][part], webs["fixed"][part] = group.think, group.think_law == "fixed"
+            webs["think"][part], webs["fixed"][part] = group.think, group.think_distribution == "fixed"
             webs["objects"][part], webs["tail"][part] = group.segments, group.segments_shape or 0.0
         for i in range(first, first + group.count):
             webs["think_key"][i], webs["size_key"][i] = (stream(draft.word, p, i) for p in (k.THINKING, k.SIZES))

@@ -165,9 +165,10 @@ class Flows:
         "random number: a web user who reads.",
         unit="s", low=0.0, high=1e9, advice='give seconds, or text such as "5s"', linux=NOT_IN_LINUX,
     )  # fmt: skip
-    think_law: Literal["exponential", "fixed"] = key(
-        "exponential", "Distribution of the pauses.", choices=("exponential", "fixed")
-    )
+    think_distribution: Literal["exponential", "fixed"] = key(
+        "exponential", "Distribution of the pauses. (`think_law` is an older name of this key.)",
+        choices=("exponential", "fixed"),
+    )  # fmt: skip
     pool: int | None = key(
         None,
         "Number of consecutive flows that belong to one user. A user hangs while at least one connection is open "
@@ -292,12 +293,14 @@ class Flows:
         " does if it can and its path has such a router. M/TCP cannot; with false it may pass one.",
         not_of=("tfrc",),
     )
+    think_law: InitVar[str | None] = None
 
     __pydantic_config__ = FORBID
 
-    def __post_init__(self, compat: str | None) -> None:
-        if compat is not None:
-            object.__setattr__(self, "rules", compat)
+    def __post_init__(self, compat: str | None, think_law: str | None) -> None:
+        for name, value in (("rules", compat), ("think_distribution", think_law)):
+            if value is not None:
+                object.__setattr__(self, name, value)
         read_texts(self, "flows.")
         check_keys(self, "flows.")
         self._check_owners()

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _PARTS = {"bottleneck": Bottleneck, "flows": Flows, "drops": Drop, "links": Link, "record": Record}
 
 #: Keys that had another name.
-_EARLIER = {(Flows, "compat"): "rules", (Link, "discipline"): "queue"}
+_EARLIER = {(Flows, "compat"): "rules", (Flows, "think_law"): "think_distribution", (Link, "discipline"): "queue"}
 
 #: Bounds on a scenario file: names in a dotted key, tables and lists inside one another. Python's reader of
 #: TOML needs time that grows with the square of the first, and a stack as deep as the second.
