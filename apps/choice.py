@@ -36,8 +36,8 @@ FORMS = ("closed_forms",)
 
 #: Fields that shape the equations and hold several numbers at once.
 SEVERAL: dict[str, tuple[str, Callable[[float], float]]] = {
-    "delays": ("whole numbers of intervals, one for each share of the window", int),
-    "shares": ("what arrives after each of the delays; they sum to one", float),
+    "delays": ("whole numbers of intervals, one for each fraction of the window", int),
+    "fractions": ("what arrives after each of the delays; they sum to one", float),
 }
 
 #: Fields that are true or false.
@@ -564,6 +564,6 @@ def _up_to(text: str) -> tuple[int, ...]:
     if d != int(d) or not 0 <= d <= 1000:
         raise InputError(
             f"`delay` must be a whole number in [0, 1000] for `reading` mixed (0, 1, ..., d intervals in equal "
-            f"shares), got {shown(text)}; `delays` and `shares` give any mix"
+            f"fractions), got {shown(text)}; `delays` and `fractions` give any mix"
         )
     return tuple(range(int(d) + 1))

@@ -127,7 +127,7 @@ def document(chosen: Chosen, result: xr.Dataset, **more: object) -> dict[str, An
     _check_printed(sum(v.size for v in result.data_vars.values()))
     return {
         "model": chosen.name,
-        **({"reading": chosen.reading} if chosen.reading else {}),
+        **({"interpretation": chosen.reading} if chosen.reading else {}),
         "class": type(chosen.model).__name__,
         "version": result.attrs["version"],
         "parameters": json.loads(result.attrs.get("parameters", "{}")),

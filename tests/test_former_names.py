@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tcpdynamics.models import LeapTimeout, TRefwaGroups
+from tcpdynamics.models import LeapTimeout, TRefwaGroups, TRefwaMixed
 from tcpdynamics.solvers import stationary
 from tcpdynamics.validation import comparisons, statistics
+from tcpdynamics.validation.fluid import SampledWindow
 from tcpdynamics.validation.packet import Flows
 from tcpdynamics.validation.sender_chain import Sender, sender_chain
 
@@ -26,6 +27,14 @@ def test_keys_and_values() -> None:
     flows = Flows(rtt=0.1, segments=5, think=3.0, think_law="fixed")
     assert flows == Flows(rtt=0.1, segments=5, think=3.0, think_distribution="fixed")
     assert comparisons.LockOut(runs=("as in the paper", "no back-off")).runs == ("as in the paper", "no backoff")
+
+
+def test_fields() -> None:
+    mixed, sampled = {"delays": (1, 2)}, {"lags": (1, 2)}
+    for make, places in ((TRefwaMixed, mixed), (SampledWindow, sampled)):
+        with pytest.warns(DeprecationWarning, match="shares is now fractions") as caught:
+            assert make(**places, shares=(0.25, 0.75)) == make(**places, fractions=(0.25, 0.75))
+        assert caught[0].filename == __file__
 
 
 def test_arguments_and_methods() -> None:

@@ -21,14 +21,16 @@ from tcpdynamics.shortages import of_output, shortage
 from .options import SuggestingGroup
 from .progress import announce_compilation
 
+#: Names of options that the first release still accepts.
+_FORMER = {"reading": "interpretation", "shares": "fractions"}
+
 
 @click.group(
     cls=SuggestingGroup,
     context_settings={
         "help_option_names": ["-h", "--help"],
         "max_content_width": 110,
-        # `--reading` is the name of `--interpretation` that the first release still accepts.
-        "token_normalize_func": lambda word: "interpretation" if word == "reading" else word.replace("_", "-"),
+        "token_normalize_func": lambda word: _FORMER.get(word, word.replace("_", "-")),
     },
 )
 @click.version_option(__version__, prog_name="tcpdynamics")

@@ -49,8 +49,8 @@ def complete_scenario(ctx: click.Context, param: click.Parameter, incomplete: st
 )
 @click.option(
     "--precision",
-    metavar="SHARE",
-    help="Replicate until the half-widths of the 95 % intervals of loss and goodput are this share of the mean, "
+    metavar="FRACTION",
+    help="Replicate until the half-widths of the 95 % intervals of loss and goodput are this fraction of the mean, "
     "such as 2%.",
 )
 @click.option(

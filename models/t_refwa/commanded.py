@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tcpdynamics import former_names
 from tcpdynamics.solvers.problems import Delayed, DomainError, Map
 
 from ..parameters import Complex, Number, Value, broadcast, parameter, setting
@@ -159,6 +160,7 @@ class TRefwaDelayed(_Commanded, reading="delayed"):
 MAX_DELAY = 10_000
 
 
+@former_names.arguments(shares="fractions")
 @dataclass(frozen=True)
 class TRefwaMixed(_Commanded, reading="mixed"):
     """Flows of different round-trip times: a fraction s_i of the window arrives d_i intervals late.
@@ -170,7 +172,7 @@ class TRefwaMixed(_Commanded, reading="mixed"):
     Raises
     ------
     DomainError
-        Delays that are no whole numbers in [0, `MAX_DELAY`], shares that are not as many, not > 0 or do not sum to one.
+        Delays that are no whole numbers in [0, `MAX_DELAY`], fractions not as many, not > 0 or not of sum one.
 
     Examples
     --------
@@ -183,13 +185,13 @@ class TRefwaMixed(_Commanded, reading="mixed"):
     delays: tuple[int, ...] = setting(
         "d_i in whole intervals >= 0; they shape the recursion, so they cannot be swept", (0, 1)
     )
-    shares: tuple[float, ...] | None = setting(
+    fractions: tuple[float, ...] | None = setting(
         "s_i > 0, the fraction of the window with each delay, with the sum one; equal if not given", None
     )
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("delays", "shares"):
+        for name in ("delays", "fractions"):
             numbers = getattr(self, name)
             if numbers is not None and not isinstance(numbers, tuple | list):
                 raise DomainError(f"{name} must be a tuple of numbers, got {numbers!r}; write ({numbers!r},)")
@@ -200,26 +202,26 @@ class TRefwaMixed(_Commanded, reading="mixed"):
                 raise DomainError(f"delays must be at most {MAX_DELAY} intervals, got {d}; count longer intervals")
         if not self.delays:
             raise DomainError("delays must hold at least one number, got none")
-        if self.shares is None:
+        if self.fractions is None:
             return
-        if len(self.shares) != len(self.delays):
+        if len(self.fractions) != len(self.delays):
             raise DomainError(
-                f"shares must be as many as delays ({len(self.delays)}), got {len(self.shares)}; give one for each"
+                f"fractions must be as many as delays ({len(self.delays)}), got {len(self.fractions)}; give one each"
             )
-        for s in self.shares:
+        for s in self.fractions:
             if isinstance(s, bool) or not isinstance(s, Real):
-                raise DomainError(f"shares must be numbers > 0, got {s!r}; give shares of one")
-        total = float(sum(self.shares))
-        if not all(s > 0 for s in self.shares) or not abs(total - 1) < 1e-9:
+                raise DomainError(f"fractions must be numbers > 0, got {s!r}; give fractions of one")
+        total = float(sum(self.fractions))
+        if not all(s > 0 for s in self.fractions) or not abs(total - 1) < 1e-9:
             raise DomainError(
-                f"shares must be > 0 and sum to one, got {self.shares} (sum {total:g}); divide by the sum"
+                f"fractions must be > 0 and sum to one, got {self.fractions} (sum {total:g}); divide by the sum"
             )
 
     def mix(self) -> dict[int, float]:
         """Delay [intervals] -> fraction of the window [1], with equal delays put together."""
-        shares = self.shares or (1 / len(self.delays),) * len(self.delays)
+        fractions = self.fractions or (1 / len(self.delays),) * len(self.delays)
         mixed: dict[int, float] = {}
-        for d, s in zip(self.delays, shares, strict=True):
+        for d, s in zip(self.delays, fractions, strict=True):
             mixed[int(d)] = mixed.get(int(d), 0.0) + s
         return mixed
 

@@ -317,7 +317,7 @@ class TRefwaGroups(Model):
         return float(self._n @ self._seen / ((self._n * self._counted(burst)) @ self._seen))
 
     def mix(self) -> tuple[tuple[int, ...], tuple[float, ...]]:
-        """`delays` and `shares` of `TRefwaMixed`: RTT_j/RTT_avg in whole intervals, and fractions of the window.
+        """`delays` and `fractions` of `TRefwaMixed`: RTT_j/RTT_avg in whole intervals, and fractions of the window.
 
         Examples
         --------

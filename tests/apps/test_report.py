@@ -142,7 +142,7 @@ def test_page_says_what_became_of_models_in_fluids(page: str) -> None:
     text = page[page.index('<h3 id="motion">') : page.index('<h2 id="appendix">')]
     assert "14 of 14 agree" in text  # logistic
     assert "12 of 12 agree with the exact quasi-polynomial, 0 of 12 agree, 12 differ with the simplified one" in text
-    assert "no reading" in text and "8 of 8 agree" in text  # T-REFWA
+    assert "no interpretation" in text and "8 of 8 agree" in text  # T-REFWA
     published = page[page.index('id="t-refwa"') : page.index('id="claims-t_refwa"')]
     assert re.findall(r"<td[^>]*>(stable|marginal|unstable)</td>", published).count("marginal") == 1
 

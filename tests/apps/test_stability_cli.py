@@ -307,7 +307,7 @@ def test_a_store_of_another_sweep_or_a_cut_one_is_left_alone(answer, refused, tm
         (["t-refwa", "--interpretation", "window", "--rtt-error", "0.1"], "belongs to --interpretation biased"),
         (["t-refwa", "--interpretation", "window", "--delay", "0:2:3"], "--delay takes one number"),
         (["t-refwa", "--delay", "1.5"], "--delay must be a whole number"),
-        (["t-refwa", "--interpretation", "mixed", "--shares", "0.5,0.6"], "sum to one"),
+        (["t-refwa", "--interpretation", "mixed", "--fractions", "0.5,0.6"], "sum to one"),
         (["t-refwa", "--interpretation", "mixed", "--delay", "0.5"], "--delay must be a whole number"),
         (["nonsense"], "there is no model 'nonsense'"),
         (["fluid-tcp"], "values are missing for --flows, --capacity, --base-rtt, --buffer"),

@@ -45,7 +45,7 @@ def test_what_an_explorer_shares_with_the_command_knows_neither_click_nor_dash(f
         ("logistic", {"epsilon": ["-1"]}, "`epsilon` must lie in (0, inf)"),
         ("logistic", {"epsilon": ["1,1"]}, "`epsilon` gives 1 more than once"),
         ("fluid-tcp", {"flows": ["3"]}, "values are missing for `capacity`, `base_rtt`, `buffer`"),
-        ("t-refwa", {"reading": "window", "shares": "1"}, "`shares` belongs to `reading` mixed"),
+        ("t-refwa", {"reading": "window", "fractions": "1"}, "`fractions` belongs to `reading` mixed"),
         ("fluid-tcp", {"capacity": ["1Mbit/s"]}, "add `packet_size`"),
         ("logistic", {"view": "cut-map"}, "`view` 'cut-map' is not a view"),
     ],

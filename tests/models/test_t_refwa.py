@@ -161,7 +161,7 @@ def test_mixed(delays: tuple[int, ...], shares: tuple[float, ...]) -> None:
     c[1] += PHI - 1
     for d, s in zip(delays, shares, strict=True):
         c[d + 1] += s * PSI
-    agree(margins(TRefwaMixed, delays=delays, shares=shares), c)
+    agree(margins(TRefwaMixed, delays=delays, fractions=shares), c)
 
 
 def test_schur_cohn_agrees_with_kuruklis() -> None:
@@ -178,7 +178,7 @@ READINGS: list[tuple[Any, int]] = [
     (TRefwaWindow(0.7, 0.4), 0),
     (TRefwaBiased(0.7, 0.4, rtt_error=0.03), 0),
     (TRefwaDelayed(0.7, 0.4, delay=3), 3),
-    (TRefwaMixed(0.7, 0.4, delays=(0, 2, 5), shares=(0.5, 0.2, 0.3)), 5),
+    (TRefwaMixed(0.7, 0.4, delays=(0, 2, 5), fractions=(0.5, 0.2, 0.3)), 5),
     (TRefwaMeasured(0.7, 0.4, delay=2), 2),
     (TRefwaMeasuredRtt(0.7, 0.4), 0),
     (TRefwaIntegrating(0.7, 0.4), 0),
@@ -422,8 +422,8 @@ def test_no_gain_at_all() -> None:
         (lambda: TRefwaDelayed(delay=[1, -1]), "delay must be a whole number in [0, inf), got -1 at index 1"),
         (lambda: TRefwaMixed(delays=(0, 0.5)), "delays must be whole numbers >= 0"),  # type: ignore[arg-type]
         (lambda: TRefwaMixed(delays=()), "delays must hold at least one number"),
-        (lambda: TRefwaMixed(shares=(1.0,)), "shares must be as many as delays (2), got 1"),
-        (lambda: TRefwaMixed(shares=(0.7, 0.7)), "shares must be > 0 and sum to one"),
+        (lambda: TRefwaMixed(fractions=(1.0,)), "fractions must be as many as delays (2), got 1"),
+        (lambda: TRefwaMixed(fractions=(0.7, 0.7)), "fractions must be > 0 and sum to one"),
         (lambda: TRefwaIntegratingDelayed(delay=2).conditions(), "delay must be 1 for conditions"),
         (lambda: TRefwaWindow(phi=sympy.Symbol("x")).stability_margin(), "phi must be a number here, got x"),
         (lambda: TRefwaBiased(rtt_error=-1.0), "rtt_error must lie in (-1, inf), got -1.0"),
@@ -444,7 +444,7 @@ def test_every_reading_states_its_condition() -> None:
 @pytest.mark.parametrize(
     "mix, message",
     [
-        ({"shares": ("a", "b")}, "shares must be numbers"),
+        ({"fractions": ("a", "b")}, "fractions must be numbers"),
         ({"delays": 5}, "delays must be a tuple"),
         ({"delays": (0, 10**7)}, "at most 10000 intervals"),
     ],

@@ -94,7 +94,7 @@ def test_no_mix_is_unstable_inside(f: float, share: float, mix: list[tuple[int, 
     assert TRefwaWindow(f, p).any_delay_margin() > 0
     assert mix_radius(f, p, mix) < 1
     shares = tuple(w / sum(w for _, w in mix) for _, w in mix)
-    assert TRefwaMixed(f, p, delays=tuple(d for d, _ in mix), shares=shares).stability_margin() > 0
+    assert TRefwaMixed(f, p, delays=tuple(d for d, _ in mix), fractions=shares).stability_margin() > 0
 
 
 @given(st.floats(0.05, 3), st.floats(0.02, 1))
@@ -145,7 +145,7 @@ def test_mixed_trajectory() -> None:
     for _ in range(40):
         queue = clip(sum(s * e[-1 - d] for d, s in mix.items()), b)
         e.append((1 - f) * e[-1] + p * (b - queue))
-    model = TRefwaMixed(f, p, buffer=b, delays=(0, 2, 5), shares=(0.5, 0.25, 0.25))
+    model = TRefwaMixed(f, p, buffer=b, delays=(0, 2, 5), fractions=(0.5, 0.25, 0.25))
     system = compile_system(model.map())
     assert iterate(system, system.start_values(), 40).item() == pytest.approx(e[-1], rel=1e-12)
 

@@ -98,7 +98,7 @@ def test_counting_by_simulation() -> None:
 def test_mix() -> None:
     delays, shares = TRefwaGroups(flows=(4, 4, 0), rtt=(0.05, 0.35, 3.0), code=None).mix()
     assert delays == (0, 2) and shares == pytest.approx((0.125, 0.875))
-    assert TRefwaMixed(delays=delays, shares=shares).stability_margin() == pytest.approx(0, abs=1e-12)
+    assert TRefwaMixed(delays=delays, fractions=shares).stability_margin() == pytest.approx(0, abs=1e-12)
 
 
 def test_labels() -> None:

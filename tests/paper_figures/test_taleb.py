@@ -99,7 +99,7 @@ def test_mixed_radius_is_that_of_the_characteristic_polynomial() -> None:
     from tcpdynamics.solvers import spectral_radius
 
     radius = findings._mixed_radius(np.array([0.7]), np.array([0.4]), (0, 3), np.array([0.3, 0.7]))
-    model = TRefwaMixed(phi=0.7, psi=0.4, delays=(0, 3), shares=(0.3, 0.7))
+    model = TRefwaMixed(phi=0.7, psi=0.4, delays=(0, 3), fractions=(0.3, 0.7))
     assert radius[0] == pytest.approx(float(spectral_radius(model)), abs=1e-9)
 
 

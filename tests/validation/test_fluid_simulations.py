@@ -167,7 +167,7 @@ def test_near_rest_the_router_reads_what_the_map_says(name: str, phi: float, psi
 def test_routers_are_checked() -> None:
     with pytest.raises(DomainError, match="lags must be numbers in"):
         SampledWindow(lags=(0.0,))
-    with pytest.raises(DomainError, match="shares must be as many"):
-        SampledWindow(lags=(0.5, 1.0), shares=(1.0,))
+    with pytest.raises(DomainError, match="fractions must be as many"):
+        SampledWindow(lags=(0.5, 1.0), fractions=(1.0,))
     with pytest.raises(DomainError, match="bdp and buffer"):
         SampledWindow(bdp=-1.0)

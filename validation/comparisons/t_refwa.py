@@ -118,7 +118,7 @@ class TRefwaMapVsFluid(Comparison):
 
         Returns
         -------
-        xarray.Dataset over `fluid`, `gains` and `reading`
+        xarray.Dataset over `fluid`, `gains` and `interpretation`
             `measured`, the multiplier with the positive imaginary part, as real and imaginary `part`, and its `error`;
             `predicted`; `distance` between the two with `distance_low`, `distance_high`; `verdict`, "differs" where
             the distance exceeds the error. Over `fluid`: `best`, the variant that agrees at all gains ("none", or the
@@ -133,14 +133,14 @@ class TRefwaMapVsFluid(Comparison):
         gains = xr.DataArray([f"({a:g}, {b:g})" for a, b in self.gains], dims="gains")
         names, readings = list(FLUIDS), list(READINGS)
         pairs = [[self._multiplier(name, *g) for g in self.gains] for name in names]
-        coords = {"fluid": names, "gains": gains.values, "reading": readings}
+        coords = {"fluid": names, "gains": gains.values, "interpretation": readings}
         measured = xr.DataArray(
             [[p[0] for p in row] for row in pairs], coords=[names, gains.values], dims=["fluid", "gains"]
         )
         error = measured.copy(data=[[p[1] for p in row] for row in pairs])
         predicted = xr.DataArray(
-            [[self._predicted(r, *g) for r in readings] for g in self.gains], dims=["gains", "reading"]
-        ).assign_coords(gains=gains.values, reading=readings)
+            [[self._predicted(r, *g) for r in readings] for g in self.gains], dims=["gains", "interpretation"]
+        ).assign_coords(gains=gains.values, interpretation=readings)
         distance = abs(measured - predicted)
         verdicts = distance.copy(data=grade(distance - error, distance + error))
         result = xr.Dataset(
@@ -285,17 +285,17 @@ class TRefwaMapVsFluid(Comparison):
 
         panels = make_subplots(
             1, 2, column_widths=[0.66, 0.34], horizontal_spacing=0.12,
-            subplot_titles=("distance of multipliers, largest over the gains", "reach of the window reading"),
+            subplot_titles=("distance of multipliers, largest over the gains", "reach of the window map"),
         )  # fmt: skip
-        worst = result.distance.max("gains").transpose("fluid", "reading")
-        holds = (result.verdict == "agrees").all("gains").transpose("fluid", "reading").values
+        worst = result.distance.max("gains").transpose("fluid", "interpretation")
+        holds = (result.verdict == "agrees").all("gains").transpose("fluid", "interpretation").values
         text = [
             [("agrees" if ok else f"{d:.2f}") for ok, d in zip(*row, strict=True)]
             for row in zip(holds, worst.values, strict=True)
         ]
         panels.add_trace(
             go.Heatmap(
-                x=list(worst.reading.values), y=list(worst.fluid.values),
+                x=list(worst.interpretation.values), y=list(worst.fluid.values),
                 z=np.where(holds, -0.25, np.minimum(worst.values, 1.5)),
                 zmin=-0.25, zmax=1.5, showscale=False, text=text, texttemplate="%{text}",
                 colorscale=[[0, "#9ADBC0"], [0.14, "#9ADBC0"], [0.15, "#FFF6E5"], [1, "#F3B58F"]],
@@ -326,11 +326,11 @@ class TRefwaMapVsFluid(Comparison):
     @staticmethod
     def paragraph(result: xr.Dataset) -> str:
         """The result in words, made from its numbers; an empty line separates paragraphs."""
-        readings = []
+        cases = []
         for name in result.fluid.values:
             case = result.sel(fluid=name)
-            described = "no reading" if case.best == "none" else f"the reading “{case.best.item()}”"
-            readings.append(
+            described = "no interpretation" if case.best == "none" else f"the interpretation “{case.best.item()}”"
+            cases.append(
                 f"{name}: {described} (critical phi {float(case.critical):.3f}, "
                 f"expected {float(case.critical_predicted):.3f})"
             )
@@ -351,12 +351,12 @@ class TRefwaMapVsFluid(Comparison):
                 f"that alternates between {min(first, last):.3f} B and {max(first, last):.3f} B. "
             )
         return (
-            f"Which reading of eq. (3) holds depends on what a command is and when it acts: {'; '.join(readings)}. "
+            f"The valid interpretation of eq. (3) depends on what a command is and when it acts: {'; '.join(cases)}. "
             f"Critical gains: {counts(result.critical_verdict)}.\n\nWindows in flight leave their excess in the queue, "
             f"so that it settles at {float(window.settled):.3f} B (phi = 1, psi = 1/2); rates add theirs up, and it "
             f"settles at {float(result.settled.sel(fluid='rates, a full RTT')):.3f} B, at the buffer's end. "
             f"{at_published}From a half-full buffer of B, rates lose, at the published gains and in units of the "
-            f"bandwidth-delay product: {lost}. The window reading stops holding where a command takes back more than "
+            f"bandwidth-delay product: {lost}. The window map stops holding where a command takes back more than "
             "the link drains between its effect and the next reading, (1 - lag) BDP: measured reach and this bound are "
             f"apart by at most {gap:.1e} B."
         )

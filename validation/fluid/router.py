@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tcpdynamics import former_names
 from tcpdynamics.limits import check_work
 from tcpdynamics.solvers.problems import DomainError
 
@@ -24,12 +25,13 @@ Array = NDArray[np.float64]
 NOTHING = 1e-13
 
 
+@former_names.arguments(shares="fractions")
 @dataclass(frozen=True, kw_only=True)
 class SampledWindow:
     """T-REFWA on a link: at every interval the router reads its queue and sets all windows (eq. 3).
 
     All flows have the round-trip time RTT_avg, which is the unit of time, and their senders are at the link's entry. A
-    command reaches a share s_i of the window `lags[i]` later.
+    command reaches a fraction s_i of the window `lags[i]` later.
 
     Parameters
     ----------
@@ -37,7 +39,7 @@ class SampledWindow:
     bdp, buffer : float       C RTT_avg and B [packet], > 0.
     room : float, optional    Packets that fit, where that is not B.
     lags : sequence of float  Between a command and its effect, for each group of flows [RTT_avg], in (0, 10].
-    shares : sequence of float, optional
+    fractions : sequence of float, optional
                               s_i, of sum one; equal by default.
     paced : bool
         False: senders are clocked by ACKs and keep their window in flight; one that has too much waits. True: they send
@@ -61,16 +63,16 @@ class SampledWindow:
     buffer: float = 190.0
     room: float | None = None
     lags: Sequence[float] = (0.5,)
-    shares: Sequence[float] | None = None
+    fractions: Sequence[float] | None = None
     paced: bool = False
 
     def __post_init__(self) -> None:
         if not self.lags or not all(0 < lag <= 10 for lag in self.lags):
             raise DomainError(f"lags must be numbers in (0, 10] [RTT_avg], got {tuple(self.lags)!r}")
-        if self.shares is not None and (
-            len(self.shares) != len(self.lags) or min(self.shares) <= 0 or abs(sum(self.shares) - 1) > 1e-9
+        if self.fractions is not None and (
+            len(self.fractions) != len(self.lags) or min(self.fractions) <= 0 or abs(sum(self.fractions) - 1) > 1e-9
         ):
-            raise DomainError(f"shares must be as many as lags, > 0 and sum to one, got {tuple(self.shares)!r}")
+            raise DomainError(f"fractions must be as many as lags, > 0 and sum to one, got {tuple(self.fractions)!r}")
         if not (self.bdp > 0 and self.buffer > 0):
             raise DomainError(f"bdp and buffer must be > 0, got {self.bdp!r} and {self.buffer!r}")
 
@@ -115,7 +117,7 @@ class _Link:
 
     def __init__(self, setting: SampledWindow, excess: float, queue: float) -> None:
         s = self.setting = setting
-        self.share = list(s.shares or [1 / len(s.lags)] * len(s.lags))
+        self.share = list(s.fractions or [1 / len(s.lags)] * len(s.lags))
         self.groups = range(len(s.lags))
         self.room = s.buffer if s.room is None else s.room
         self.tiny = NOTHING * s.bdp
