@@ -308,7 +308,7 @@ def _flow_line(group: Flows, scenario: Scenario) -> str:
             f"window {s['initial_window']} to {group.window_limit}",
             f"RTO {_seconds(s['min_rto'])} to {_seconds(s['max_rto'])}, first {_seconds(s['initial_rto'])}, "
             + (
-                f"back-off to {group.max_backoff}, tick {_seconds(s['timer_granularity'])}"
+                f"backoff to {group.max_backoff}, tick {_seconds(s['timer_granularity'])}"
                 if settable
                 else "Linux's ticks"
             ),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tcpdynamics.charts.look import COLOURS, LEGEND_BELOW
 from tcpdynamics.validation.comparisons import SenderChainSteps, SenderChainVsPackets
-from tcpdynamics.validation.sender_chain.collapse import BackOff, collapse
+from tcpdynamics.validation.sender_chain.collapse import Backoff, collapse
 
 from .sections import Section, section_of
 from .steps import Tell, step
@@ -62,9 +62,9 @@ def collapse_figure() -> go.Figure:
     picture = go.Figure()
     losses = np.linspace(0.01, 0.5, 99)
     for (words, setting), colour in zip(SENDERS, COLOURS, strict=False):
-        back_off = BackOff(window=WINDOW, rules="rfc", **setting)
+        backoff = Backoff(window=WINDOW, rules="rfc", **setting)
         picture.add_scatter(
-            x=losses, y=[2.0 * back_off.growth(p) for p in losses], name=words, mode="lines", line={"color": colour}
+            x=losses, y=[2.0 * backoff.growth(p) for p in losses], name=words, mode="lines", line={"color": colour}
         )
     for m, dash in ((2, "dot"), (3, "dash")):
         picture.add_scatter(

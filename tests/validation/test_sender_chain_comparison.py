@@ -14,7 +14,7 @@ from tcpdynamics.validation.comparisons import SenderChainSteps, SenderChainVsPa
 from tcpdynamics.validation.comparisons.ladder import CHAINS, MODELS, STEPS
 from tcpdynamics.validation.comparisons.sender_chain import SENDERS
 from tcpdynamics.validation.sender_chain import sender_chain
-from tcpdynamics.validation.sender_chain.collapse import BackOff, collapse, silent_share
+from tcpdynamics.validation.sender_chain.collapse import Backoff, collapse, silent_fraction
 
 
 @pytest.fixture(scope="module")
@@ -84,9 +84,9 @@ def test_consistent_losses_grow_with_flows_and_fill_the_link(ladder: xr.Dataset)
 @pytest.mark.parametrize("sender, rules", [("tahoe", "rfc"), ("reno", "ns2"), ("sack", "rfc")])
 def test_levels_of_back_off_grow_by_the_closed_form(sender: str, rules: str, loss: float) -> None:
     """1 - (1-p)^2 with a window of one, 1 - (1-p)^3 (1+p) with larger ones."""
-    assert BackOff(sender, 1, rules=rules).growth(loss) == pytest.approx(1 - (1 - loss) ** 2, rel=1e-13)
+    assert Backoff(sender, 1, rules=rules).growth(loss) == pytest.approx(1 - (1 - loss) ** 2, rel=1e-13)
     for window in (2, 3, 4):
-        found = BackOff(sender, window, rules=rules).growth(loss)
+        found = Backoff(sender, window, rules=rules).growth(loss)
         assert found == pytest.approx(1 - (1 - loss) ** 3 * (1 + loss), rel=1e-13)
 
 
@@ -104,7 +104,7 @@ def test_levels_of_back_off_grow_as_in_a_chain_with_many(setting: dict[str, Any]
         for time, count in chain.timeouts(loss).items():
             counts[round(math.log2(time / 2))] += count  # up to a round trip more than two, doubled
         ratio = counts[-2] / counts[-3]
-        assert BackOff(chain.setting.sender, 3, **words).growth(loss) == pytest.approx(ratio, rel=1e-3)
+        assert Backoff(chain.setting.sender, 3, **words).growth(loss) == pytest.approx(ratio, rel=1e-3)
 
 
 def test_collapse_is_where_silence_takes_all() -> None:
@@ -114,7 +114,7 @@ def test_collapse_is_where_silence_takes_all() -> None:
     assert collapse("reno", 1, rules="rfc") == pytest.approx(1 - math.sqrt(0.5), abs=1e-13)
     assert collapse("sack", 3, rules="rfc", leap=True) < at - 0.02  # LEAP stays silent sooner
     low, high = at - 0.08, at + 0.08
-    silent = {(p, cap): silent_share("sack", 3, p, cap, rules="rfc") for p in (low, high) for cap in (13, 14, 15)}
+    silent = {(p, cap): silent_fraction("sack", 3, p, cap, rules="rfc") for p in (low, high) for cap in (13, 14, 15)}
     steps = [silent[low, cap + 1] - silent[low, cap] for cap in (13, 14)]
     assert 0 < steps[1] < 0.85 * steps[0]
     rest = [1 - silent[high, cap] for cap in (13, 14, 15)]

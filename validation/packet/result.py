@@ -104,7 +104,7 @@ _COORDINATES = (
     ("slice", "s", "start of a slice"),
     ("sent_in_epoch", "packets", "packets sent in an epoch; the last is {most} or more"),
     ("silence", "epochs", "epochs without a packet; the last is 512 or more"),
-    ("backoff", "1", "back-off factor of the timer that expired"),
+    ("backoff", "1", "backoff factor of the timer that expired"),
 )
 
 
@@ -140,7 +140,7 @@ def of_flows(run: Run, measured: float) -> Variables:
         "fast_recoveries": ("flow", c[:, k.RECOVERIES], "1", "fast retransmits"),
         "rtt_samples": ("flow", c[:, k.SAMPLES], "1", "RTT samples taken"),
         "timeouts_by_backoff": (
-            ("flow", "backoff"), run.levels, "1", "timeouts by back-off factor of the timer"
+            ("flow", "backoff"), run.levels, "1", "timeouts by backoff factor of the timer"
         ),
     }  # fmt: skip
 
@@ -298,7 +298,7 @@ def of_timeouts(run: Run) -> Variables:
     ratio = "base timeout over mean RTT at first timeouts (m0)"
     before = "mean time from the last packet sent to the first timeout of an outage"
     return {
-        "base_rto": ((), base_rto, "s", "mean timeout without back-off, at first timeouts of an outage"),
+        "base_rto": ((), base_rto, "s", "mean timeout without backoff, at first timeouts of an outage"),
         "rto_over_rtt": ((), _ratio(base_rto, rtt), "1", ratio),
         "first_silence": ((), silence, "s", before),
     }

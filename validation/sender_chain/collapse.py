@@ -1,16 +1,16 @@
-"""The loss beyond which a sender falls silent: where doubling outruns the chance of leaving the back-off.
+"""The loss beyond which a sender falls silent: where doubling outruns the chance of leaving the backoff.
 
-Each timeout doubles the next, and a sender leaves the back-off only by an acknowledgement that Karn's rule lets it
+Each timeout doubles the next, and a sender leaves the backoff only by an acknowledgement that Karn's rule lets it
 trust. Until then what it does is the same at each level, but for the length of its timer. So let, over the states of
-one level, A(p) hold the chances of the moves without a timer that stay in the back-off, and B(p) those with one, which
-lead to the next level. Visits of one level exceed those of the level below, deep in the back-off, by a factor
+one level, A(p) hold the chances of the moves without a timer that stay in the backoff, and B(p) those with one, which
+lead to the next level. Visits of one level exceed those of the level below, deep in the backoff, by a factor
 
     rho(p) = spectral radius of (I - A)^-1 B,
 
-and time at level k goes with (2 rho)^k. As the cap on back-off goes to infinity the silent share of time goes to 1
+and time at level k goes with (2 rho)^k. As the cap on backoff goes to infinity the silent fraction of time goes to 1
 where 2 rho >= 1. A and B are polynomials, so p_c is an algebraic number, found here to rounding.
 
-A sender whose back-off ends with m successes in a row has rho = 1 - (1-p)^m, so p_c(m) = 1 - 2^(-1/m). The
+A sender whose backoff ends with m successes in a row has rho = 1 - (1-p)^m, so p_c(m) = 1 - 2^(-1/m). The
 simulator's senders have another rho: 1 - (1-p)^3 (1+p) with a window of 2 and more, without LEAP and limited transmit,
 which both make it larger (docs/sender_chain.md).
 """
@@ -23,18 +23,21 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
+from tcpdynamics import former_names
 from tcpdynamics.errors import ScenarioError, check
 
 from .chain import recurrent, sender_chain
 from .explore import explore
 from .setting import Setting
 
+__getattr__ = former_names.attributes(__name__, BackOff="Backoff", silent_share="silent_fraction")
+
 #: Doublings of the timeout: the states of the last level lead by a timer to themselves, as each level to the next.
 LEVELS = 3
 
 
-class BackOff:
-    """The states of one level of the back-off, and how they lead on.
+class Backoff:
+    """The states of one level of the backoff, and how they lead on.
 
     Parameters
     ----------
@@ -47,7 +50,7 @@ class BackOff:
 
     Examples
     --------
-    >>> rho = BackOff("tahoe", 2, rules="rfc").growth(0.3)
+    >>> rho = Backoff("tahoe", 2, rules="rfc").growth(0.3)
     >>> bool(abs(rho - (1 - 0.7**3 * 1.3)) < 1e-14)
     True
     """
@@ -79,7 +82,7 @@ class BackOff:
         return out[0], out[1]
 
     def growth(self, loss: float) -> float:
-        """rho(p): visits of a level of back-off over those of the level below, deep in it [1]."""
+        """rho(p): visits of a level of backoff over those of the level below, deep in it [1]."""
         stay, rise = self.matrices(loss)
         return float(np.abs(np.linalg.eigvals(np.linalg.solve(np.eye(self.size) - stay, rise))).max())
 
@@ -89,7 +92,7 @@ def collapse(sender: str = "sack", window: int = 4, **setting: Any) -> float:
 
     Parameters
     ----------
-    sender, window, **setting : as of `BackOff`
+    sender, window, **setting : as of `Backoff`
 
     Raises
     ------
@@ -101,16 +104,16 @@ def collapse(sender: str = "sack", window: int = 4, **setting: Any) -> float:
     >>> bool(abs(collapse("tahoe", 1, rules="rfc") - (1 - 0.5**0.5)) < 1e-14)  # p_c(2)
     True
     """
-    back_off = BackOff(sender, window, **setting)
-    return float(brentq(lambda p: 2.0 * back_off.growth(p) - 1.0, 0.02, 0.6, xtol=1e-15, rtol=1e-15))
+    backoff = Backoff(sender, window, **setting)
+    return float(brentq(lambda p: 2.0 * backoff.growth(p) - 1.0, 0.02, 0.6, xtol=1e-15, rtol=1e-15))
 
 
-def silent_share(sender: str, window: int, loss: float, backoff_cap: int, **setting: Any) -> float:
-    """Share of round trips without a packet [1], for a cap on back-off; what `collapse` is the limit of.
+def silent_fraction(sender: str, window: int, loss: float, backoff_cap: int, **setting: Any) -> float:
+    """Fraction of round trips without a packet [1], for a cap on backoff; what `collapse` is the limit of.
 
     Examples
     --------
-    >>> deep = [silent_share("tahoe", 1, 0.4, cap, rules="rfc") for cap in (6, 12)]
+    >>> deep = [silent_fraction("tahoe", 1, 0.4, cap, rules="rfc") for cap in (6, 12)]
     >>> deep[0] < deep[1] < 1
     True
     """
