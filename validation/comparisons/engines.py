@@ -84,6 +84,7 @@ def _keys_of_linux(cell: Cell, seeds: Sequence[int]) -> list[str]:
     for group, flows in zip(scenario.flows, keys["flows"], strict=True):
         # On a bottleneck Linux has the jitter that is left out, too; over links it has none.
         flows["jitter"] = scenario.jitter_on(group, (0,)) if scenario.bottleneck else group.jitter or 0.0
+        flows["think_law"] = flows.pop("think_distribution")  # records hold hashes with this name
         for name in LATER:
             if not flows[name]:
                 del flows[name]
