@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from tcpdynamics.validation.packet import Record, Scenario
 
+#: Pictures of a run, by the words of an address.
+PICTURES = ("windows", "queues", "throughput", "drops")
 #: Samples of windows and queues over a run, and of all flows or links together.
 SAMPLES, ALL_SAMPLES = 1000, 200_000
 #: Flows in the table of a page.
@@ -174,14 +176,14 @@ def about(result: xr.Dataset, scenario: Scenario) -> dict[str, Any]:
     from ..packet_outputs import summary_lines
 
     width, drawn = bin_width(scenario.duration), spread([group.count for group in scenario.flows])
-    makers: dict[str, Callable[[], Any]] = {
-        "windows": lambda: charts.window_figure(result, drawn),
-        "queues": lambda: charts.queue_figure(result),
-        "throughput": lambda: charts.throughput_figure(result, width, "Mbit/s", drawn),
-        "drops": lambda: charts.drops_figure(result, width, drawn),
-    }
+    makers: tuple[Callable[[], Any], ...] = (
+        lambda: charts.window_figure(result, drawn),
+        lambda: charts.queue_figure(result),
+        lambda: charts.throughput_figure(result, width, "Mbit/s", drawn),
+        lambda: charts.drops_figure(result, width, drawn),
+    )
     pictures: dict[str, Any] = {}
-    for name, make in makers.items():
+    for name, make in zip(PICTURES, makers, strict=True):
         try:
             pictures[name] = picture(make())
         except ValueError:

@@ -25,7 +25,7 @@ from .jobs import JobKind
 #: Control -> number, or the word of a choice.
 Values = Mapping[str, Any]
 #: What is said of a page that no other page can have in a frame.
-NOT_EMBEDDED = "this page cannot be embedded; Home, Stacks of today and each page with sliders can"
+NOT_EMBEDDED = "this page cannot be embedded; Home, Packets, Stacks of today and each page with sliders can"
 #: Controls that stand above "More".
 MAIN = 4
 
@@ -430,10 +430,7 @@ class Page:
                     default = c.shown() if isinstance(c, Control) else getattr(c, "shown", word(c.start))
                     complaints.append(f"{error}; {default} is shown" if shows else str(error))
         beyond = self.others_read()
-        for name, may in beyond.items():
-            if may and name in words and words[name] not in may:
-                one_of = "one of " if len(may) > 1 else ""
-                complaints.append(f"`{name}` must be {one_of}{', '.join(may)}, got {words[name][:40]!r}")
+        complaints += self.others_refused(words)
         unknown = sorted(set(words) - set(values) - set(beyond))
         if unknown:
             complaints.append(NOT_EMBEDDED if unknown[0] == "embed" else f"this page has no {unknown[0][:40]!r}")
@@ -445,6 +442,14 @@ class Page:
             return {"step": []}
         named = {"guess": ["first"], "figure": [f.name for f in self.figures]}
         return {"embed": ["1"]} | (named if self.figures else {})
+
+    def others_refused(self, words: Mapping[str, str]) -> list[str]:
+        """A sentence for each of `others_read` that is not what it may be."""
+        return [
+            f"`{name}` must be {'one of ' if len(may) > 1 else ''}{', '.join(may)}, got {words[name][:40]!r}"
+            for name, may in self.others_read().items()
+            if may and name in words and words[name] not in may
+        ]
 
     def shapes(self, printed: Printed) -> Iterator[dict[str, Any]]:
         """All values of the controls that shape a function."""

@@ -10,7 +10,7 @@ from explorer_tabs import numbers, opened
 from playwright.sync_api import Page
 
 from tcpdynamics.apps.explorer.pages import pages
-from tcpdynamics.apps.explorer.pages.p4b_high_speed import LOW, laws
+from tcpdynamics.apps.explorer.pages.p4b_high_speed import LOW, ROWS, laws
 from tcpdynamics.solvers.programs.straightline import run
 
 LAWS = ("Reno", "HighSpeed", "Scalable")
@@ -19,15 +19,17 @@ LAWS = ("Reno", "HighSpeed", "Scalable")
 @pytest.mark.parametrize("loss", [LOW, 3e-6, 1e-3, 5e-3])
 @pytest.mark.parametrize("window", [5.0, 38.0, 2500.0])
 def test_printed_laws_are_the_models(loss: float, window: float) -> None:
-    program, inputs, about = pages()["high-speed"].printed[0].make({})
-    at = dict(zip(inputs, (loss, window, 0.02, 0.2), strict=True))
-    row = dict(zip(about["rows"], run(program, at), strict=True))
-    for name, model in laws(loss, 0.02, 0.2).items():
+    models = laws(loss, 0.02, 0.2)
+    for printed in pages()["high-speed"].printed:
+        program, inputs, _ = printed.make({})
+        row = dict(zip(ROWS, run(program, dict(zip(inputs, (loss, window, 0.02, 0.2), strict=True))), strict=True))
+        model = models.pop(printed.name)
         growth, share = model.increase(window), model.decrease(window)
-        assert row[f"response {name}"] == pytest.approx(float(model.response()), rel=1e-12)
-        assert row[f"growth {name}"] == pytest.approx(float(growth), rel=1e-12)
-        assert row[f"share {name}"] == pytest.approx(float(share), rel=1e-12)
-        assert row[f"slope {name}"] == pytest.approx(float(growth - share * loss * window**2), rel=1e-9)
+        assert row["response"] == pytest.approx(float(model.response()), rel=1e-12)
+        assert row["growth"] == pytest.approx(float(growth), rel=1e-12)
+        assert row["share"] == pytest.approx(float(share), rel=1e-12)
+        assert row["slope"] == pytest.approx(float(growth - share * loss * window**2), rel=1e-9)
+    assert not models
 
 
 @pytest.mark.parametrize("loss", [1e-6, 1e-4, 5e-3])

@@ -254,7 +254,7 @@ def test_files_are_refused_in_one_sentence(tab: Page, server: str, tmp_path: Pat
 HOSTILE = {
     "scenario=nothing": "there is no scenario 'nothing'", "scenario=../../../etc/passwd": "there is no scenario",
     "scenario=one_loss&flows.0.count=0": "flows.count must be a whole number in", "flows.0.__class__=1": "form has no",
-    "embed=1": "cannot be embedded",
+    "embed=2": "`embed` must be 1", "figure=__proto__": "`figure` must be one of windows",
     "flows.7.count=1": "form has no", "record.windows=0": "form has no", "duration=nan": "duration must be",
     "duration=1e300": "duration must be", "flows.0.rtt=%3Cscript%3Ealert(1)%3C/script%3E": "flows.rtt",
     "scenario=star&topology.nodes=100000": "topology.nodes must be at most 200", "beside=x": "there is no scenario 'x'",

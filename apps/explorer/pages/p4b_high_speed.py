@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ LOW, HIGH = 1e-7, 1e-2
 #: Times that the mean window is drawn at.
 TIMES = 601
 INPUTS = ("loss", "window", "a", "b")
-#: What the script calls each row.
+#: What the script reads of each protocol, in its order.
 ROWS = ("response", "growth", "share", "slope")
 
 
@@ -32,21 +33,18 @@ def _command(values: Values) -> str:
     return f"tcpdynamics trajectory high-speed-tcp --loss {values['loss']!r} --time 0:{values['end']!r}:{TIMES}"
 
 
-def _laws(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
-    """Of each law at a loss rate and a window: w(p), a(w), b(w), and the slope of the mean window."""
+def _formulas(name: str, values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
+    """Of a protocol at a loss rate and a window: w(p), a(w), b(w), and the slope of the mean window."""
     import sympy
 
     loss, window, a, b = (sympy.Symbol(name, positive=True) for name in INPUTS)
-    rows: dict[str, Any] = {}
-    listed = laws(loss, a, b)
-    for name, model in listed.items():
-        slope = model.ode().rhs["W"]
-        own = {symbol: getattr(model, field) for field, symbol in model.symbols().items()}
-        at = {symbol: own.get(symbol, window) for symbol in slope.free_symbols}  # what is no field is the window
-        row = (model.response(), model.increase(window), model.decrease(window), slope.subs(at, simultaneous=True))
-        rows |= {f"{word} {name}": x for word, x in zip(ROWS, row, strict=True)}
-    about = {"rows": list(rows), "laws": list(listed), "losses": [LOW, HIGH], "jump": listed["HighSpeed"].low_window}
-    return program_of(rows), INPUTS, about
+    model = laws(loss, a, b)[name]
+    slope = model.ode().rhs["W"]
+    known = {symbol: getattr(model, field) for field, symbol in model.symbols().items()}
+    at = {symbol: known.get(symbol, window) for symbol in slope.free_symbols}  # what is no field is the window
+    row = (model.response(), model.increase(window), model.decrease(window), slope.subs(at, simultaneous=True))
+    about = {"losses": [LOW, HIGH], "jump": getattr(model, "low_window", None)}
+    return program_of(dict(zip(ROWS, row, strict=True))), INPUTS, about
 
 
 def dataset(values: Values) -> Any:
@@ -107,7 +105,7 @@ PAGE = Page(
             "facts", shown(numbers.facts, *_SLIDERS),
         ),
     ),
-    printed=(Printed("laws", (), _laws),),
+    printed=tuple(Printed(name, (), partial(_formulas, name)) for name in laws(1e-5, 0.01, 0.125)),
     dataset=dataset,
     presets=(
         Preset("RFC 3649's largest window: a loss of 10^-7", {"loss": 1e-7}),

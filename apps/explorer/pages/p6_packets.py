@@ -11,8 +11,8 @@ from tcpdynamics.errors import InputError
 from tcpdynamics.validation.packet import ready_scenarios
 
 from ..jobs import JobKind
-from ..packet_runs import check_ready, check_text, form, prepare, read, run
-from ..page import NOT_EMBEDDED, Page
+from ..packet_runs import PICTURES, check_ready, check_text, form, prepare, read, run
+from ..page import Page
 from ..scenario_form import MAX_TEXT, groups_of, keys, ready
 
 FRESH = "single_flow"
@@ -37,12 +37,17 @@ class PacketPage(Page):
         """A ready scenario as it is."""
         return {"fresh": FRESH, "first": {"scenario": FRESH, "changes": {}}}
 
+    def others_read(self) -> dict[str, list[str]]:
+        """With a picture alone in another page's frame."""
+        return {"embed": ["1"], "guess": ["first"], "figure": list(PICTURES)}
+
     def read(self, words: Mapping[str, str], shows: bool = True) -> tuple[dict[str, Any], list[str]]:
         """Scenarios and changes from the words of an address, and a sentence for what was refused."""
         values: dict[str, Any] = {"fresh": FRESH}
-        complaints: list[str] = []
-        rest = {key: text for key, text in words.items() if key != "guess"}  # the script's own switch
-        framed = rest.pop("embed", "")
+        others = self.others_read()
+        complaints = self.others_refused(words)
+        values |= {key: words[key] for key, may in others.items() if words.get(key) in may}
+        rest = {key: text for key, text in words.items() if key not in others}
         for side in ("second", "first"):  # the longer prefix first
             prefix, word = SIDES[side]
             name = rest.pop(word, None)
@@ -57,8 +62,6 @@ class PacketPage(Page):
                 complaints.append(f"{error}; {name} is shown as it is" if shows else str(error))
                 changes = {}
             values[side] = {"scenario": name, "changes": changes}
-        if framed:
-            complaints.append(NOT_EMBEDDED)
         return values, complaints
 
     def spec(self, whole: bool = False) -> dict[str, Any]:

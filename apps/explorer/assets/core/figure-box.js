@@ -49,9 +49,9 @@ const settings = (spec, values) =>
     })
     .join("; ");
 
-/** The address of a page's state. */
+/** The address of a page's state; `spec.written` writes that of a page without controls. */
 const linkOf = (spec, values, more = "") => {
-  const words = [writtenOf(spec, values), more].filter(Boolean).join("&");
+  const words = [spec.written ? spec.written() : writtenOf(spec, values), more].filter(Boolean).join("&");
   return new URL(pageAddress(spec, spec.slug, words), location.href).href;
 };
 
@@ -127,8 +127,8 @@ const saveMenu = (spec, f, figureOf, values, say, code) => {
     SVG: (figure) => save(file("svg"), captioned(svgOf(figure), caption(figure)), "image/svg+xml"),
     CSV: (figure) => save(file("csv"), csv(figure.rows()), "text/csv"),
     NetCDF: (figure) => save(file("nc"), netcdf(figure.rows(), f.title), "application/x-netcdf"),
-    ...(values ? links : { "Copy a link": () => copied(location.href, say) }),
-    ...(code ? { "Show the code": () => shownCode(code) } : {}),
+    ...(values || spec.written ? links : { "Copy a link": () => copied(location.href, say) }),
+    ...(code || f.code ? { "Show the code": () => shownCode(code || f.code()) } : {}),
     ...(spec.plotly && KINDS[f.kind]?.prototype.kept ? { "Open as a Plotly figure": (figure) => opened(figure) } : {}),
   };
   const opened = async (figure) => {

@@ -7,20 +7,24 @@ const ENDED = ["done", "refused", "failed", "ended"];
 const state = (word, said) => ({ state: word, share: 0, said, parts: [] });
 const live = new Map();
 
-// A worker asks how far jobs are: browsers slow down the timers of a hidden tab, and a page may be busy drawing.
+// A worker requests the state of jobs: browsers slow down the timers of a hidden tab, and a page may be busy drawing.
+// The time between two requests doubles, so that a short job ends in few of them.
 let worker = null;
 const source = `
-  const names = new Set(), asking = new Set();
-  onmessage = ({ data: [name, lives] }) => { if (lives) names.add(name); else names.delete(name); };
-  setInterval(() => names.forEach(async (name) => {
-    if (asking.has(name)) return;
-    asking.add(name);
+  const names = new Set();
+  const follow = async (name, wait) => {
+    await new Promise((done) => setTimeout(done, wait));
+    if (!names.has(name)) return;
     try {
       const answer = await fetch(${JSON.stringify(location.origin)} + "/jobs/" + name);
       postMessage([name, answer.ok ? await answer.json() : null, answer.ok ? "" : await answer.text()]);
     } catch { postMessage([name, null, ${JSON.stringify(SILENT)}]); }
-    asking.delete(name);
-  }), 400);`;
+    follow(name, Math.min(2 * wait, 1600));
+  };
+  onmessage = ({ data: [name, lives] }) => {
+    if (!lives) names.delete(name);
+    else { names.add(name); follow(name, 200); }
+  };`;
 const watch = (job) => {
   live.set(job.name, job);
   if (!worker) {

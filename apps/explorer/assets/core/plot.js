@@ -42,7 +42,8 @@ export class Plot extends Picture {
 /**
  * A figure with its heading, the menu "Save" and the table of its numbers.
  * @param {any} spec of the page
- * @param {{ name: string, title: string, alt: string, kind: string, file?: string }} f
+ * @param {{ name: string, title: string, alt: string, kind: string, file?: string, code?: () => any }} f; `code` finds
+ *   the element that shows the code of it
  * @param {(words: string) => void} say
  */
 export const plotSection = (spec, f, say) => {

@@ -7,28 +7,35 @@ const decades = (low, high, n) => between(Math.log10(low), Math.log10(high), n).
 const NEAR = 1e-6; // [packet] from the jump of a law
 const WINDOWS = decades(1, 1e5, 201);
 
-/** From the window after a loss to the next loss, 1/p packets later: windows at rounds from 0 on, and the round. */
-const tooth = (growth, w, loss) => {
-  const packets = 1 / loss,
-    slope = (s, [window], past, out) => {
-      out[0] = growth(window) / window;
-      out[1] = 1 / window;
-    };
-  const { values } = trajectory(slope, [w, 0], [0, packets], { rtol: 1e-11, atol: 1e-12 });
-  return values.at(-1); // [window, rounds]
+/** From the window after a loss to [window, rounds] at the next loss, 1/p packets later; computed once where it repeats. */
+const toothOf = (growth, loss) => {
+  const slope = (s, [window], past, out) => {
+    out[0] = growth(window) / window;
+    out[1] = 1 / window;
+  };
+  let from = NaN,
+    end = new Float64Array(2);
+  return (low) => {
+    if (Math.abs(low - from) <= 1e-12 * low) return end;
+    from = low;
+    end = trajectory(slope, [low, 0], [0, 1 / loss], { rtol: 1e-11, atol: 1e-12 }).values[1];
+    return end;
+  };
 };
 
-/** Windows at the times, a loss every 1/p packets; the last tooth as well. */
-const sawtooth = (growth, share, peak, loss, times) => {
+/** Windows at the times, a loss every 1/p packets, and the last peak. */
+const sawtooth = ({ growth, share, tooth }, peak, times) => {
   const windows = new Float64Array(times.length),
     climb = (t, [window], past, out) => {
       out[0] = growth(window);
     };
   let at = 0,
     next = 0,
+    top = peak,
     low = (1 - share(peak)) * peak;
   while (next < times.length) {
-    const [high, rounds] = tooth(growth, low, loss);
+    const [high, rounds] = tooth(low);
+    top = high;
     let end = next;
     while (end < times.length && times[end] < at + rounds) end++;
     if (end > next) {
@@ -44,48 +51,41 @@ const sawtooth = (growth, share, peak, loss, times) => {
     }
     [at, next, low] = [at + rounds, end, (1 - share(high)) * high];
   }
-  return windows;
+  return { windows, top };
 };
 
 /** Peak, mean and rounds of the sawtooth that repeats. */
-const repeated = (growth, share, peak, loss) => {
+const repeated = ({ share, tooth }, peak, loss) => {
   let high = peak,
     rounds = 0;
   for (let i = 0, before = 0; i < 300 && Math.abs(high / before - 1) > 1e-9; i++) {
     before = high;
-    [high, rounds] = tooth(growth, (1 - share(high)) * high, loss);
+    [high, rounds] = tooth((1 - share(high)) * high);
   }
   return { peak: high, mean: 1 / (loss * rounds), rounds };
 };
 
 page("high-speed", {
   draw(values, functions, figures) {
+    const laws = ["Reno", "HighSpeed", "Scalable"];
     const {
-        run,
-        rows,
-        laws,
-        losses: [least, most],
-        jump,
-      } = functions.laws,
-      out = new Float64Array(rows.length);
-    const x = Float64Array.of(values.loss, 1, values.a, values.b);
+      losses: [least, most],
+      jump,
+      size,
+    } = functions.HighSpeed;
+    const x = Float64Array.of(values.loss, 1, values.a, values.b),
+      out = new Float64Array(size);
     const law = (name) => {
-      const place = Object.fromEntries(
-        ["response", "growth", "share", "slope"].map((word) => [word, rows.indexOf(`${word} ${name}`)]),
-      );
-      const at = (word) => (w) => {
-        x[0] = values.loss;
-        x[1] = w;
-        run(x, out);
-        return out[place[word]];
-      };
-      const response = (loss) => {
+      const { run } = functions[name];
+      const at = (row, loss, window) => {
         x[0] = loss;
-        x[1] = 1;
+        x[1] = window;
         run(x, out);
-        return out[place.response];
+        return out[row];
       };
-      return { name, response, growth: at("growth"), share: at("share"), slope: at("slope") };
+      // the rows of the page's file in Python: response, growth, fraction given up, slope
+      const [growth, share, slope] = [1, 2, 3].map((row) => (window) => at(row, values.loss, window));
+      return { name, response: (loss) => at(0, loss, 1), growth, share, slope, tooth: toothOf(growth, values.loss) };
     };
     const three = laws.map(law),
       each = (f) => three.map((one) => ({ name: one.name, y: f(one) }));
@@ -123,13 +123,8 @@ page("high-speed", {
     const stuck = three.find((one) => one.slope(jump - NEAR) > 0 && one.slope(jump + NEAR) < 0 && one === three[1]);
     const times = between(0, values.end, 601),
       common = { x: times, xTitle: title("time", "RTT"), linked: "time", log: true, yTitle: title("window", "packet") };
-    figures.teeth.show({
-      ...common,
-      series: three.map((one, i) => ({
-        name: one.name,
-        y: sawtooth(one.growth, one.share, rest[i], values.loss, times),
-      })),
-    });
+    const saws = three.map((one, i) => sawtooth(one, rest[i], times));
+    figures.teeth.show({ ...common, series: three.map(({ name }, i) => ({ name, y: saws[i].windows })) });
     figures.mean.show({
       ...common,
       series: each((one) => {
@@ -146,7 +141,7 @@ page("high-speed", {
       }),
     });
 
-    const teeth = three.map((one, i) => repeated(one.growth, one.share, rest[i], values.loss));
+    const teeth = three.map((one, i) => repeated(one, saws[i].top, values.loss));
     figures.facts.show({
       columns: laws,
       rows: [

@@ -1,6 +1,7 @@
 // @ts-check
 // The packet simulator: one scenario or two side by side, each with its form, its run in the background, its pictures.
 import { rewrite } from "../core/address.js";
+import { embedded } from "../core/bench.js";
 import { complaint, element, headed } from "../core/dom.js";
 import { startJob } from "../core/jobs.js";
 import { brief, grouped, shown, typedNumber } from "../core/numbers.js";
@@ -29,6 +30,10 @@ page("packets", {
       ],
       ["drops", "Losses", "Data packets lost per second; acknowledgements not counted."],
     ];
+    /** A picture alone, in another page's frame. */
+    const { figure, embed } = spec.values;
+    const alone = PICTURES.filter(([name]) => name === (figure ?? name));
+    if (embed) embedded();
     const said = complaint((spec.complaints || []).join(". "));
     const sides = new Map();
     const guess = element("input", {
@@ -40,7 +45,8 @@ page("packets", {
       },
     });
 
-    const address = () => {
+    /** The state of the page as words of an address. */
+    const written = () => {
       const words = new URLSearchParams();
       for (const [name, prefix, word] of SIDES) {
         const side = sides.get(name);
@@ -49,8 +55,11 @@ page("packets", {
           words.set(word, side.scenario);
         for (const [key, text] of Object.entries(side.changes)) words.set(prefix + key, text);
       }
-      if (guess.checked) words.set("guess", "first");
-      rewrite(true, words.toString());
+      return words.toString();
+    };
+    const address = () => {
+      const kept = [guess.checked && "guess=first", figure && `figure=${figure}`, embed && "embed=1"];
+      rewrite(true, [written(), ...kept].filter(Boolean).join("&"));
     };
 
     // ---- pictures: the library's figures, as titles and lines of numbers --------------------------------------
@@ -132,9 +141,10 @@ page("packets", {
 
     class Run {
       constructor(side, number) {
-        const [name, title, meaning] = PICTURES[number];
-        this.f = { name, title, alt: `${title}: ${meaning}`, kind: "plot", file: "" };
-        const { plot, node } = plotSection(spec, this.f, (words) => side.tell(words, true));
+        const [name, title, meaning] = alone[number];
+        const code = () => side.out.querySelector(".code");
+        this.f = { name, title, alt: `${title}: ${meaning}`, kind: "plot", file: "", code };
+        const { plot, node } = plotSection({ ...spec, written }, this.f, (words) => side.tell(words, true));
         this.number = number;
         this.data = null;
         this.plot = plot;
@@ -217,7 +227,7 @@ page("packets", {
         this.bar = element("progress", { max: "1", value: "0", "aria-label": "fraction of the run that is done" });
         this.state = element("p", { class: "state", role: "status" });
         this.note = element("p", { class: "note" });
-        this.pictures = PICTURES.map((_, number) => new Run(this, number));
+        this.pictures = alone.map((_, number) => new Run(this, number));
         this.out = element("div", { class: "out" });
         this.node = element(
           "section",
@@ -415,7 +425,7 @@ page("packets", {
 
       async show(result, job) {
         this.result = result;
-        this.pictures.forEach((picture, i) => picture.show(result.pictures[PICTURES[i][0]]));
+        this.pictures.forEach((picture, i) => picture.show(result.pictures[alone[i][0]]));
         zoom(null);
         this.node.classList.remove("old");
         this.tell(`${result.name}, seed ${result.seed}`);
