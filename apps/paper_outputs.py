@@ -22,6 +22,7 @@ from tcpdynamics.paper_figures.registry import PaperFigure, figures
 from tcpdynamics.paper_figures.whole import Whole
 
 from . import files, ledger_rows
+from .explorer.bundle import LOOK, style_sheet
 from .outputs import SIZE, browser_command, find_browser, page
 
 if TYPE_CHECKING:
@@ -261,11 +262,10 @@ def write_ledger(
         for name in ("ledger", "ledger_tables", "ledger_paper", "reproduction")
     }
     templates = jinja2.Environment(loader=jinja2.DictLoader(texts), autoescape=True, undefined=jinja2.StrictUndefined)
-    look = resources.files("tcpdynamics.apps.explorer").joinpath("assets", "look.css").read_text(encoding="utf-8")
     holds = _ledger_page(str(whole.made["setting"]), whole.judges)
     tables = ledger_rows.tables(document)
     text = templates.get_template("ledger").render(
-        papers=tables, columns=ledger_rows.COLUMNS, made=document["made"], look_css=look,
+        papers=tables, columns=ledger_rows.COLUMNS, made=document["made"], look_css=style_sheet(*LOOK),
         drawn=set(drawn), start=files.page_start(holds), standalone=True, 
         committed=", ".join(sorted({one["committed"] for one in ledger.ledger().fixed.values()})),
         marks=statements.MARKS, history=ledger.HISTORY,
@@ -274,7 +274,7 @@ def write_ledger(
     wrote(folder / "index.html")
     for table in tables:
         text = templates.get_template("reproduction").render(
-            **_reproduction(table, str(whole.made["setting"])), made=document["made"], look_css=look,
+            **_reproduction(table, str(whole.made["setting"])), made=document["made"], look_css=style_sheet(*LOOK),
             start=files.page_start(holds), marks=statements.MARKS,
         )  # fmt: skip
         files.write_text(folder / f"{table['id']}.html", text)

@@ -57,6 +57,10 @@ def core_script() -> str:
     return f"var uPlot = ((Intl) => {{\n{library}\nreturn uPlot;\n}})({_PLAIN});\n{_script(_order([CORE]))}"
 
 
+#: What pages, the report and the table of claims share.
+LOOK = ("colours.css", "look.css")
+
+
 @cache
 def page_script(*slugs: str) -> str:
     """The modules of pages that `core_script` lacks; comes after it. Scripts of two pages may both have a module."""
@@ -66,10 +70,10 @@ def page_script(*slugs: str) -> str:
 
 
 @cache
-def style_sheet() -> str:
-    """The style of all pages."""
-    names = ("vendor/uPlot.min.css", "look.css", "style.css")
-    return "\n".join((ASSETS / name).read_text(encoding="utf-8") for name in names)
+def style_sheet(*names: str) -> str:
+    """These style sheets, in order, without comments and indents; those of all pages, without a name."""
+    names = names or ("vendor/uPlot.min.css", *LOOK, "style.css")
+    return re.sub(r"(?s)/\*.*?\*/|\n\s+", "\n", "\n".join((ASSETS / name).read_text("utf-8") for name in names))
 
 
 def _script(modules: list[str]) -> str:

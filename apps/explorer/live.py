@@ -73,10 +73,10 @@ def keys(page: str, values: dict[str, Any]) -> tuple[str, ...]:
 
 def style() -> str:
     """The style of a live picture, within it alone: also below a shadow root, where a page's own names are unknown."""
-    lines = style_sheet().splitlines()
-    colours = [line.replace(":root", ".live") for line in lines if ":root" in line]
-    own = ".live { background: var(--paper); color: var(--ink); font: 16px/1.5 system-ui, sans-serif; }"
-    return "\n".join([*colours, own, ".live {", *(line for line in lines if ":root" not in line), "}"])
+    colours = style_sheet("colours.css").replace(":root", ".live")
+    box = ".live { background: var(--paper); color: var(--ink); font: 16px/1.5 system-ui, sans-serif; }"
+    sheets = style_sheet("vendor/uPlot.min.css", "look.css", "style.css")
+    return "\n".join([colours, box, ".live {", sheets, "}"])
 
 
 def text_of(text: str) -> str:

@@ -429,9 +429,8 @@ class Page:
                 except InputError as error:
                     default = c.shown() if isinstance(c, Control) else getattr(c, "shown", word(c.start))
                     complaints.append(f"{error}; {default} is shown" if shows else str(error))
-        beyond = self.others_read()
         complaints += self.others_refused(words)
-        unknown = sorted(set(words) - set(values) - set(beyond))
+        unknown = sorted(set(words) - set(values) - set(self.others_read()))
         if unknown:
             complaints.append(NOT_EMBEDDED if unknown[0] == "embed" else f"this page has no {unknown[0][:40]!r}")
         return values, complaints

@@ -32,7 +32,7 @@ from tcpdynamics.validation.comparisons.window_rules import WindowRulesVsFormula
 from tcpdynamics.validation.packet import simulate
 
 from .. import ledger_rows
-from ..explorer.bundle import bundle
+from ..explorer.bundle import LOOK, bundle, style_sheet
 from . import front, in_packets, linux, linux_sub_packet, retransmissions, sender_chain
 from .equations import Equations, beside
 from .mechanisms import BUFFER, FLOWS, RATE, RTT, Mechanisms, mechanisms
@@ -43,7 +43,6 @@ from .steps import Progress, Tell, holds, step
 if TYPE_CHECKING:
     import plotly.graph_objects as go
     import xarray as xr
-    from markupsafe import Markup
 
 POINTS = 1_000_000
 #: Silences of so many epochs are called long.
@@ -110,7 +109,7 @@ def page(quick: bool, tell: Tell, equations: Callable[[], Equations], began: flo
     findings = _findings(result, drawn["fig9"], sections)
     drawn |= {f"finding-{name}": figure for name, (_, figure) in findings.items()}
     return template.render(
-        look_css=_shared("look.css"),
+        look_css=Markup(style_sheet(*LOOK)),
         report_css=Markup(place.joinpath("report.css").read_text(encoding="utf-8")),
         script=Markup(bundle("core/report.js").replace("</script", "<\\/script")),
         figures=html_of(drawn),
@@ -160,13 +159,6 @@ def page(quick: bool, tell: Tell, equations: Callable[[], Equations], began: flo
         queues=parts.queues,
         crowd={"flows": FLOWS, "rate": RATE / 1e6, "buffer": BUFFER, "rtt": [1e3 * t for t in RTT]},
     )
-
-
-def _shared(name: str) -> Markup:
-    """A file that the report has in common with the explorer."""
-    from markupsafe import Markup
-
-    return Markup(resources.files("tcpdynamics.apps.explorer").joinpath("assets", name).read_text(encoding="utf-8"))
 
 
 def _packets(

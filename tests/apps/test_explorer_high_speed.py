@@ -22,8 +22,8 @@ def test_printed_laws_are_the_models(loss: float, window: float) -> None:
     models = laws(loss, 0.02, 0.2)
     for printed in pages()["high-speed"].printed:
         program, inputs, _ = printed.make({})
-        row = dict(zip(ROWS, run(program, dict(zip(inputs, (loss, window, 0.02, 0.2), strict=True))), strict=True))
-        model = models.pop(printed.name)
+        at = dict(zip(inputs, (loss, window, 0.02, 0.2), strict=True))
+        row, model = dict(zip(ROWS, run(program, at), strict=True)), models.pop(printed.name)
         growth, share = model.increase(window), model.decrease(window)
         assert row["response"] == pytest.approx(float(model.response()), rel=1e-12)
         assert row["growth"] == pytest.approx(float(growth), rel=1e-12)

@@ -40,8 +40,8 @@ def _formulas(name: str, values: Values) -> tuple[Program, tuple[str, ...], dict
     loss, window, a, b = (sympy.Symbol(name, positive=True) for name in INPUTS)
     model = laws(loss, a, b)[name]
     slope = model.ode().rhs["W"]
-    known = {symbol: getattr(model, field) for field, symbol in model.symbols().items()}
-    at = {symbol: known.get(symbol, window) for symbol in slope.free_symbols}  # what is no field is the window
+    fields = {symbol: getattr(model, field) for field, symbol in model.symbols().items()}
+    at = {symbol: fields.get(symbol, window) for symbol in slope.free_symbols}  # what is no field is the window
     row = (model.response(), model.increase(window), model.decrease(window), slope.subs(at, simultaneous=True))
     about = {"losses": [LOW, HIGH], "jump": getattr(model, "low_window", None)}
     return program_of(dict(zip(ROWS, row, strict=True))), INPUTS, about

@@ -7,7 +7,7 @@ const decades = (low, high, n) => between(Math.log10(low), Math.log10(high), n).
 const NEAR = 1e-6; // [packet] from the jump of a law
 const WINDOWS = decades(1, 1e5, 201);
 
-/** From the window after a loss to [window, rounds] at the next loss, 1/p packets later; computed once where it repeats. */
+/** From the window after a loss to [window, rounds] at the next loss, 1/p packets later; kept where it repeats. */
 const toothOf = (growth, loss) => {
   const slope = (s, [window], past, out) => {
     out[0] = growth(window) / window;
