@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -302,9 +303,7 @@ def _text(value: Any) -> str:
 
 def _digits(number: int) -> str:
     """All digits: Python itself stops at 4,300."""
-    import flint
-
-    return str(flint.fmpz(number))
+    return str(Decimal(number))
 
 
 def _as_floats(result: xr.Dataset) -> xr.Dataset:

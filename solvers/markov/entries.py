@@ -148,15 +148,17 @@ def _may_stay(builder: Builder, row: Mapping[int, int], listed: bool) -> bool:
 
 def _is_one(builder: Builder, steps: list[int]) -> bool:
     """Whether a sum of steps is one identically: it is at three arbitrary points of a large prime field."""
-    import flint
+    from sympy import GF
 
     program = builder.build(steps)
     if not steps or any(op.kind not in RATIONAL for op in program.ops):
         return False
 
+    field = GF(_PRIME)
+
     def residue(value: Fraction | float) -> Any:
         exact = Fraction(value)
-        return flint.nmod(exact.numerator % _PRIME, _PRIME) / flint.nmod(exact.denominator % _PRIME, _PRIME)
+        return field(exact.numerator) / field(exact.denominator)
 
     for k in (3, 5, 7):
         point = {name: residue(Fraction(k, 101 + 10 * n)) for n, name in enumerate(sorted(program.inputs))}

@@ -393,8 +393,8 @@ def _exact(chain: MarkovChain) -> xr.Dataset:
             raise ChainError(message)
         if i == 1:
             _check_digits(pi[:, 0], grid.size)
-        law = run(program, {k: _flint_rational(v) for k, v in point.items()}, _flint_rational, _EXACT)
-        pi[:, i] = [sympy.Rational(int(x.p), int(x.q)) for x in law]
+        law = run(program, point, Fraction, _EXACT)
+        pi[:, i] = [sympy.Rational(x.numerator, x.denominator) for x in law]
     return _result(chain, grid, {"probability": _probability(grid, pi)}, settings={"exact": True})
 
 
@@ -408,7 +408,7 @@ def _check_digits(law: NDArray[Any], points: int) -> None:
 
 
 #: Switches of rationals.
-_EXACT: dict[str, Any] = {"min": min, "max": max, "step": lambda x: _flint_rational(int(x >= 0))}
+_EXACT: dict[str, Any] = {"min": min, "max": max, "step": lambda x: Fraction(int(x >= 0))}
 
 
 def _exact_points(exact: dict[str, NDArray[Any]], grid: Grid) -> list[dict[str, Fraction]]:
@@ -441,14 +441,6 @@ def _as_floats(value: Any) -> Any:
         floats = xr.DataArray(value.values.astype(np.float64), dims=value.dims, name=value.name, attrs=value.attrs)
         return floats.assign_coords({k: (value.coords[k].dims, np.asarray(c)) for k, c in coords.items()})
     return np.asarray(value, dtype=object).astype(np.float64)
-
-
-def _flint_rational(x: Any) -> Any:
-    """python-flint's rationals: about ten times faster than the standard library's."""
-    import flint
-
-    exact = Fraction(x)
-    return flint.fmpq(exact.numerator, exact.denominator)
 
 
 def _exact_problem(chain: MarkovChain, point: dict[str, Fraction]) -> str | None:
