@@ -1,4 +1,4 @@
-"""What a long command says while it works, on standard error: a bar on a terminal, lines elsewhere."""
+"""What a long command says while it works, on standard error: a line that changes on a terminal, lines elsewhere."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from ..outputs import solve_to_store
 
 if TYPE_CHECKING:
     import xarray as xr
-    from rich.progress import Progress
 
     from tcpdynamics.solvers.sweeps.sweep_of import Solver, Swept
 
@@ -98,34 +97,14 @@ def _beating(line: _Line) -> Iterator[_Line]:
         line.erase()
 
 
-class _Bar(Silent):
-    """A bar on standard error."""
-
-    def __init__(self, bar: Progress, text: str) -> None:
-        self.bar, self.task = bar, bar.add_task(text, total=1.0)
-
-    def __call__(self, share: float) -> None:
-        self.bar.update(self.task, completed=share)
-
-    def say(self, text: str) -> None:
-        self.bar.update(self.task, description=text, completed=0.0)
-
-
 @contextmanager
 def progress_line(text: str) -> Iterator[Silent]:
-    """A bar that disappears at the end; a line each ten seconds where standard error is no terminal."""
+    """The share done: a line that disappears at the end; lines, ten seconds apart, where no terminal shows them."""
     if sys.stderr is None:
         yield Silent()
         return
-    if not sys.stderr.isatty():
-        with _beating(_Line(text)) as line:
-            yield line
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        yield _Bar(bar, text)
+    with _beating(_Line(text, sys.stderr.isatty())) as line:
+        yield line
 
 
 @contextmanager
@@ -160,7 +139,7 @@ class Steps:
 
 
 def sweep_to_store(path: Path, target: Swept, solver: Solver, chosen: Chosen, **settings: object) -> xr.Dataset:
-    """Solve block by block to a store, with a bar; says how to resume where it is interrupted."""
+    """Solve block by block to a store, with the share done; says how to resume where it is interrupted."""
 
     def advice() -> str:
         """Once there is a store."""
