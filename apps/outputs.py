@@ -70,6 +70,7 @@ def check_outputs(
                     f"cannot draw {path}: a picture shows at most {most_swept} ranges and {MAX_DRAWN:,} points, got "
                     f"{swept} and {points:,}; write x.nc, or give single values"
                 )
+            check_charts()
             if suffix == ".png":
                 check_png(path)
         elif suffix == ".zarr":
@@ -313,6 +314,11 @@ def write_png(path: Path, figure: go.Figure, what: str) -> None:
         still = page(figure.update_layout(width=SIZE[0]), path.stem, tools=False)
         content = _photograph(still, height, find_browser(path))
     files.write_whole(path, [files.marked_picture(content, what)])
+
+
+def check_charts() -> None:
+    """Raise ModuleNotFoundError now where Plotly is missing."""
+    from tcpdynamics.charts import drawing  # noqa: F401
 
 
 def check_png(path: Path) -> None:

@@ -18,6 +18,7 @@ from tcpdynamics.errors import OutputError
 from tcpdynamics.json_values import finite, of_dataset
 
 from . import files
+from .outputs import check_charts
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -477,6 +478,8 @@ def check_outputs(
                 raise OutputError(f"cannot write {path}: it is in use for something else here; give another name")
             paths_in_use.add(os.path.realpath(path))
             files.check_replaceable(path, force, what)
+    if plot is not None:
+        check_charts()
 
 
 def write_sends(path: Path, result: xr.Dataset) -> None:

@@ -61,7 +61,7 @@ def drawn(what: Curves) -> go.Figure:
     >>> drawn(Curves("time [s]", "window [packet]", (Curve("flow 1", [0, 1], [1, 2]),))).layout.xaxis.title.text
     'time [s]'
     """
-    import plotly.graph_objects as go
+    from tcpdynamics.charts.drawing import go
 
     drawing = go.Figure()
     for curve, colour in zip(what.curves, COLOURS, strict=False):

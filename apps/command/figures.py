@@ -12,7 +12,7 @@ import click
 from tcpdynamics.errors import OutputError
 
 from ..files import check_replaceable, check_writable, is_protected, marked, write_text
-from ..outputs import check_png, page, write_png
+from ..outputs import check_charts, check_png, page, write_png
 from ..overrides import override
 from .claims import wrapped
 from .options import asked, force_option, wrote
@@ -131,6 +131,7 @@ def _draw(name: str, output: Path | None, quick: bool, settings: tuple[str, ...]
     if not folder:
         check_writable(output)
         check_replaceable(output, force, holds)
+    check_charts()
     if suffix == ".png":
         check_png(output)
     parameters: dict[str, Any] = {}
@@ -178,6 +179,7 @@ def _all(output: Path | None, quick: bool, judges: tuple[str, ...], processes: i
 
     if output is None:
         raise click.UsageError("--output is missing; give a folder, such as --output papers")
+    check_charts()
     _make(output)
     check_ledger(output, "quick" if quick else "full", judges, force)
     check_figures(output, known(), lambda name: again(name, quick), force)

@@ -10,6 +10,7 @@ import click
 from tcpdynamics.errors import OutputError
 
 from ..files import check_replaceable, check_writable, write_text
+from ..outputs import check_charts
 from .options import force_option
 from .progress import Steps
 
@@ -38,6 +39,7 @@ def report(output: Path, quick: bool, force: bool) -> None:
     """
     if output.suffix.lower() not in (".html", ".htm"):
         raise OutputError(f"cannot write {output}: the report is a page; give a name that ends in .html")
+    check_charts()
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -15,6 +15,7 @@ import click
 from tcpdynamics.errors import OutputError, listed, shown
 
 from ..files import write_netcdf
+from ..outputs import check_charts
 from .options import wrote
 from .progress import progress_line
 
@@ -118,6 +119,7 @@ def _check(output: Path) -> None:
         raise OutputError(f"cannot write {output}: it is not empty; give another name")
     if not output.absolute().parent.is_dir():
         raise OutputError(f"cannot write {output}: there is no folder {output.absolute().parent}")
+    check_charts()
 
 
 def _write(run: Run, output: Path) -> None:

@@ -154,6 +154,7 @@ def make_app(local_only: bool = True) -> Any:
         Whether requests by any name but this machine's own are refused: a page of another site cannot ask by a name
         that it makes point here.
     """
+    import flask_compress  # noqa: F401 - Dash's own error does not name the extra
     from dash import Dash, Input, Output, dcc, html
     from flask import Flask, request
 

@@ -57,7 +57,8 @@ def threshold(window: int, setting: dict[str, Any]) -> str:
 def collapse_figure() -> go.Figure:
     """By how much the time at a level of back-off exceeds that at the level below, against the loss."""
     import numpy as np
-    import plotly.graph_objects as go
+
+    from tcpdynamics.charts.drawing import go
 
     picture = go.Figure()
     losses = np.linspace(0.01, 0.5, 99)

@@ -26,7 +26,7 @@ def _lines(
     x: Sequence[float], rows: Iterable[tuple[str, xr.DataArray]], title: str, axis: str, scale: float = 1.0
 ) -> go.Figure:
     """A line with intervals for each row, an array over `reading`, `replication` and one axis more."""
-    import plotly.graph_objects as go
+    from tcpdynamics.charts.drawing import go
 
     drawing = go.Figure()
     for (name, values), colour in zip(rows, itertools.cycle(COLOURS), strict=False):

@@ -131,7 +131,7 @@ def charts(points: int = 61) -> dict[str, xr.Dataset]:
 @figure("logistic.fig1", "Window against time for four gains: map and differential equation", fig1)
 def draw_fig1(result: xr.Dataset) -> go.Figure:
     """The map (points joined) and the differential equation (dashed)."""
-    import plotly.graph_objects as go
+    from tcpdynamics.charts.drawing import go
 
     drawing = go.Figure()
     for e, colour in zip(result.epsilon.values, COLOURS, strict=True):
@@ -153,7 +153,7 @@ def draw_fig1(result: xr.Dataset) -> go.Figure:
 @figure("logistic.fig2", "Two species, the second joining at time 10", fig2)
 def draw_fig2(result: xr.Dataset) -> go.Figure:
     """Both species, as the differential equation (lines) and as the map (points)."""
-    import plotly.graph_objects as go
+    from tcpdynamics.charts.drawing import go
 
     drawing = go.Figure()
     for flow, colour in zip(result.flow.values, COLOURS[::3], strict=False):
@@ -176,7 +176,7 @@ def draw_fig2(result: xr.Dataset) -> go.Figure:
 @figure("logistic.fig8", "Throughput of two connections against the bottleneck, three readings", fig8)
 def draw_fig8(result: xr.Dataset) -> go.Figure:
     """Throughput of both connections under the three readings, and eq. (9)."""
-    import plotly.graph_objects as go
+    from tcpdynamics.charts.drawing import go
 
     drawing = go.Figure()
     for i, reading in enumerate(result.reading.values):

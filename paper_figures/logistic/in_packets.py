@@ -105,7 +105,7 @@ def fig7() -> xr.Dataset:
 @figure("logistic.fig1_packets", "The gains of Fig. 1 in packets: one flow under the law of section 3.1", gains)
 def draw_gains(result: xr.Dataset) -> go.Figure:
     """Windows over K base_rtt."""
-    import plotly.graph_objects as go
+    from tcpdynamics.charts.drawing import go
 
     drawing = go.Figure()
     for gain, colour in zip(result.gain.values, COLOURS, strict=False):
@@ -120,7 +120,7 @@ def draw_gains(result: xr.Dataset) -> go.Figure:
 @figure("logistic.fig4", "Fig. 4: window of one flow beside UDP traffic of half the link; crosses: losses", fig4)
 def draw_fig4(result: xr.Dataset) -> go.Figure:
     """One run for each sender."""
-    import plotly.graph_objects as go
+    from tcpdynamics.charts.drawing import go
 
     drawing = go.Figure()
     for sender, colour in zip(result.sender.values, COLOURS, strict=False):
@@ -140,7 +140,7 @@ def draw_fig4(result: xr.Dataset) -> go.Figure:
 @figure_of("logistic.fig5", "Fig. 5: time until 99 % of the link is used, against its rate", "logistic.scaling")
 def draw_fig5(result: xr.Dataset) -> go.Figure:
     """Means with 95 % intervals, under the first reading; dashed: another one. Reno is watched for 350 s at most."""
-    import plotly.graph_objects as go
+    from tcpdynamics.charts.drawing import go
 
     drawing = go.Figure()
     rates = [float(r) for r in result.rate.values]
@@ -166,7 +166,7 @@ def draw_fig5(result: xr.Dataset) -> go.Figure:
 @figure("logistic.fig6", "Fig. 6: throughput while UDP leaves 80, 65, 50 and 80 Mbit/s", fig6)
 def draw_fig6(result: xr.Dataset) -> go.Figure:
     """One run for each sender; black: what UDP leaves."""
-    import plotly.graph_objects as go
+    from tcpdynamics.charts.drawing import go
 
     drawing = go.Figure()
     drawing.add_trace(go.Scatter(
@@ -186,8 +186,7 @@ def draw_fig6(result: xr.Dataset) -> go.Figure:
 @figure("logistic.fig7", "Fig. 7: windows of five connections that join and leave; (a) Reno, (b) proposed", fig7)
 def draw_fig7(result: xr.Dataset) -> go.Figure:
     """Marks: the window of each by the paper's sum over their number."""
-    import plotly.graph_objects as go
-    from plotly.subplots import make_subplots
+    from tcpdynamics.charts.drawing import go, make_subplots
 
     drawing = make_subplots(1, 2, subplot_titles=["(a) Reno", "(b) proposed"])
     for column, sender in enumerate(result.sender.values, start=1):
@@ -215,7 +214,7 @@ def draw_fig7(result: xr.Dataset) -> go.Figure:
 @figure_of("logistic.fig8_packets", "Fig. 8 in packets: throughput over unlike access links", "logistic.access")
 def draw_fig8(result: xr.Dataset) -> go.Figure:
     """Shares times the link, with 95 % intervals; crosses: eq. (9) as the ledger has it."""
-    import plotly.graph_objects as go
+    from tcpdynamics.charts.drawing import go
 
     drawing = go.Figure()
     links = np.array([float(r) for r in result.rate.values])
@@ -247,7 +246,7 @@ def draw_fig8(result: xr.Dataset) -> go.Figure:
 @figure_of("logistic.sums", "Sum of the windows of flows that begin together, in packets", "logistic.many")
 def draw_sums(result: xr.Dataset) -> go.Figure:
     """Packets with 95 % intervals, by reading; lines: models; dashed: the paper's bound."""
-    import plotly.graph_objects as go
+    from tcpdynamics.charts.drawing import go
 
     drawing = go.Figure()
     flows = [float(n) for n in result.flows.values]

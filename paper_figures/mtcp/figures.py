@@ -44,7 +44,7 @@ def printed(place: str, sender: str, loss: str) -> float:
 )
 def table4(result: xr.Dataset) -> go.Figure:
     """Lines: packets, with 95 % intervals of the mean. Bands: from reading to reading. Marks: the paper's numbers."""
-    from plotly.subplots import make_subplots
+    from tcpdynamics.charts.drawing import make_subplots
 
     drawing = make_subplots(1, 2, subplot_titles=["throughput", "improvement over Reno"])
     losses = result.ack_loss.values.tolist()
@@ -96,7 +96,7 @@ def sequence_numbers(quick: bool = True, progress: Callable[[float], None] | Non
 )
 def fig14(of: dict[str, Course]) -> go.Figure:
     """Segments sent by time."""
-    import plotly.graph_objects as go
+    from tcpdynamics.charts.drawing import go
 
     drawing = go.Figure()
     for sender, course in of.items():
@@ -132,7 +132,7 @@ def _solve(sender: str) -> Callable[..., dict[str, Course]]:
 
 def draw_windows(of: dict[str, Course]) -> go.Figure:
     """The window, and for M/TCP how many packets each route has carried: level where it waits for its timer."""
-    from plotly.subplots import make_subplots
+    from tcpdynamics.charts.drawing import make_subplots
 
     ((sender, course),) = of.items()
     several = sender != RENO

@@ -38,7 +38,7 @@ def published(claim: str) -> float:
 
 def trace(x: Iterable[Any], cells: Iterable[np.ndarray], name: str, colour: str, **look: Any) -> go.Scatter:
     """Means of replications with 95 % intervals."""
-    import plotly.graph_objects as go
+    from tcpdynamics.charts.drawing import go
 
     intervals = [rules.interval(np.asarray(cell).tolist()) for cell in cells]
     return go.Scatter(
@@ -49,7 +49,7 @@ def trace(x: Iterable[Any], cells: Iterable[np.ndarray], name: str, colour: str,
 
 
 def _blank(x: str, y: str, **more: Any) -> go.Figure:
-    import plotly.graph_objects as go
+    from tcpdynamics.charts.drawing import go
 
     return go.Figure(
         layout={"template": "plotly_white", "xaxis_title": x, "yaxis_title": y, "legend": LEGEND_BELOW, "height": 460}
@@ -140,7 +140,7 @@ def fig6(result: xr.Dataset) -> go.Figure:
 
 def _panels(result: xr.Dataset, links: tuple[str, ...]) -> go.Figure:
     """P(n packets sent in an epoch) against loss: the printed chain, and packets on some links."""
-    from plotly.subplots import make_subplots
+    from tcpdynamics.charts.drawing import make_subplots
 
     drawing = make_subplots(2, 3, subplot_titles=[f"{n} sent" for n in range(6)], shared_xaxes=True)
     loss = np.linspace(0.005, 0.4, 120)

@@ -87,7 +87,7 @@ def published() -> list[dict[str, Any]]:
 @figure("t_refwa.stability", "Where each reading of eq. (3) is stable, over both gains", charts)
 def draw(charts: dict[str, xr.Dataset]) -> go.Figure:
     """Traced boundaries of all readings, the region that is stable for every mix of delays, and the published gains."""
-    import plotly.graph_objects as go
+    from tcpdynamics.charts.drawing import go
 
     drawing = go.Figure()
     drawing.add_trace(

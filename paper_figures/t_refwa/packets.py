@@ -34,7 +34,7 @@ def _bars(drawing: go.Figure, panel: dict[str, int], name: str, x: Any, values: 
 @figure_of("t_refwa.table3", "Table III: fairness index and utilisation on four links", "t_refwa.one_link")
 def table3(result: xr.Dataset) -> go.Figure:
     """Bars: packets. Crosses: the paper's 32 cells."""
-    from plotly.subplots import make_subplots
+    from tcpdynamics.charts.drawing import make_subplots
 
     panels = make_subplots(rows=1, cols=2, subplot_titles=("fairness index", "utilisation"))
     claims = ledger.claims("t_refwa").values()
@@ -77,7 +77,7 @@ def _groups(drawing: go.Figure, panel: dict[str, int], part: xr.Dataset, first: 
 @figure_of("t_refwa.fig2", "Fig. 2: throughput of the eight groups on each link, drop-tail", "t_refwa.one_link")
 def fig2(result: xr.Dataset) -> go.Figure:
     """Groups from the shortest round-trip time to the longest; mean of a group's flows."""
-    from plotly.subplots import make_subplots
+    from tcpdynamics.charts.drawing import make_subplots
 
     panels = make_subplots(rows=2, cols=2, subplot_titles=LINKS, vertical_spacing=0.16)
     for i, link in enumerate(LINKS):
@@ -95,7 +95,7 @@ def fig2(result: xr.Dataset) -> go.Figure:
 )
 def fig3(result: xr.Dataset) -> go.Figure:
     """Groups from the shortest round-trip time to the longest; mean of a group's flows."""
-    from plotly.subplots import make_subplots
+    from tcpdynamics.charts.drawing import make_subplots
 
     panels = make_subplots(rows=1, cols=1)
     _groups(panels, {"row": 1, "col": 1}, result.sel(link="OC3"), True)
@@ -109,7 +109,7 @@ def fig3(result: xr.Dataset) -> go.Figure:
 @figure_of("t_refwa.fig5", "Fig. 5: utilisation, loss, fairness and queues of two bottlenecks", "t_refwa.two_links")
 def fig5(result: xr.Dataset) -> go.Figure:
     """With T-REFWA and with the others."""
-    from plotly.subplots import make_subplots
+    from tcpdynamics.charts.drawing import make_subplots
 
     titles = ("utilisation", "loss rate", "fairness index", "mean queue [packets]")
     panels = make_subplots(rows=2, cols=2, subplot_titles=titles, vertical_spacing=0.18)

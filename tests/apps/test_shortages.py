@@ -11,7 +11,7 @@ import pytest
 
 import benchmarks.__main__ as bench
 from benchmarks import compare
-from tcpdynamics.shortages import of_output, shortage
+from tcpdynamics.shortages import EXTRAS, of_output, shortage
 
 resource = pytest.importorskip("resource")
 
@@ -52,27 +52,45 @@ def test_under_a_limit_of_memory_extensions_fail_in_other_words(monkeypatch: pyt
     assert of_output(BrokenPipeError(32, "x")) and not of_output(OSError("Could not find/load shared object"))
 
 
-#: The command where a module is not installed, in a process of its own: half-loaded libraries would stay in this one.
-WITHOUT = """
-import sys
-missing, *words = sys.argv[1:]
-class Missing:
-    def find_spec(name, *more):
-        if name.partition(".")[0] == missing:
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-sys.meta_path.insert(0, Missing)
-from tcpdynamics.apps.command.main import main
-sys.argv = ["tcpdynamics", *words]
-main()
-"""
+#: What runs where a module is not installed, in a process of its own: half-loaded libraries would stay in this one.
+WITHOUT = "import sys; sys.modules[sys.argv.pop(1)] = None; "
+COMMAND = f"{WITHOUT} from tcpdynamics.apps.command.main import main; main()"
+SOLVED = "from tcpdynamics import *; found = solvers.stationary(models.SubPacketFull(loss=0.1).chain(){}); "
 
 
-@pytest.mark.parametrize("missing", ["waitress", "dash"])
-def test_a_missing_extra_is_named(missing: str) -> None:
-    command = [sys.executable, "-c", WITHOUT, missing, "explore", "--port", "1"]
+@pytest.mark.parametrize(
+    ("missing", "extra", "words"),
+    [
+        ("waitress", "explorer", "explore --port 1"), ("dash", "explorer", "explore --port 1"),
+        ("flask_compress", "explorer", "explore --port 1"), ("plotly", "charts", "report --output x.html"),
+        ("plotly", "charts", "simulate one_loss --output x.html"), ("plotly", "charts", "figures leap.fig6 --output x"),
+        ("plotly", "charts", "stationary sub-packet --loss 0.1 --output x.html"),
+        ("plotly", "charts", "simulate sub_packet --set bottleneck.buffer=5,9 --output x.html"),
+        ("plotly", "charts", "stability logistic --epsilon 1 --output x.html"),
+        ("plotly", "charts", "validate misra --output x.png"),
+    ],
+)  # fmt: skip
+def test_a_missing_extra_is_named(missing: str, extra: str, words: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", COMMAND, missing, *words.split()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path)
+    error = f"Error: this needs {missing}, which is not installed: pip install 'tcpdynamics[{extra}]'\n"
+    assert (done.returncode, done.stdout) == (2, "") and done.stderr.endswith(error) and not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("missing", "code"),
+    [
+        ("plotly", "import tcpdynamics.charts.stability"), ("plotly", SOLVED.format("") + "plot(found)"),
+        ("plotly", "from tcpdynamics import *; paper_figures.figures()['logistic.fig1']()"),
+        ("anywidget", "import tcpdynamics.apps.widget"), ("traitlets", "import tcpdynamics.apps.widget"),
+        ("dash", "import tcpdynamics.apps.dash_figure"), ("jax", SOLVED.format(", backend='jax'")),
+        ("kaleido", "import os; os.environ['PATH'] = ''; from tcpdynamics.apps import outputs; outputs.check_png('x')"),
+    ],
+)  # fmt: skip
+def test_functions_name_a_missing_extra(missing: str, code: str) -> None:
+    command = [sys.executable, "-c", WITHOUT + code, missing]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    said = f"Error: this needs {missing}, which is not installed: pip install 'tcpdynamics[explorer]'\n"
-    assert (done.returncode, done.stdout, done.stderr) == (2, "", said)
+    assert done.returncode == 1 and f"pip install 'tcpdynamics[{EXTRAS[missing]}]'" in done.stderr.splitlines()[-1]
 
 
 @pytest.mark.slow

@@ -151,7 +151,7 @@ class BbrVsCubic(Study):
     @staticmethod
     def figure(result: xr.Dataset) -> go.Figure:
         """BBR's share against the buffer: measured with intervals, and published."""
-        import plotly.graph_objects as go
+        from tcpdynamics.charts.drawing import go
 
         picture = go.Figure()
         picture.add_scatter(

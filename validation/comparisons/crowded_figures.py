@@ -173,7 +173,7 @@ def _crosses(panels: go.Figure, x: Any, y: Any, column: int) -> None:
 
 
 def _panels(rows: int, titles: Sequence[str], **more: Any) -> go.Figure:
-    from plotly.subplots import make_subplots
+    from tcpdynamics.charts.drawing import make_subplots
 
     panels = make_subplots(
         rows, -(-len(titles) // rows), subplot_titles=titles, horizontal_spacing=0.05, vertical_spacing=0.12, **more
@@ -184,7 +184,7 @@ def _panels(rows: int, titles: Sequence[str], **more: Any) -> go.Figure:
 
 
 def _blank(x: str, y: str) -> go.Figure:
-    import plotly.graph_objects as go
+    from tcpdynamics.charts.drawing import go
 
     layout = {"template": "plotly_white", "xaxis_title": x, "yaxis_title": y, "height": 460, "margin": {"t": 30}}
     return go.Figure(layout=layout | {"legend": LEGEND_BELOW | {"y": -0.25}})

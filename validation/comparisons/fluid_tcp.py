@@ -197,7 +197,7 @@ class MisraVsLinearisation(Comparison):
     @staticmethod
     def figure(result: xr.Dataset) -> go.Figure:
         """Exponents against the gain, and critical gains against both predictions."""
-        import plotly.graph_objects as go
+        from tcpdynamics.charts.drawing import go
 
         panels = two_panels(
             "exponent z of a small disturbance, proportional marking", "critical gain, relative to exact"

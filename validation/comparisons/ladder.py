@@ -305,7 +305,7 @@ class SenderChainSteps(Comparison):
     @staticmethod
     def figure(result: xr.Dataset) -> go.Figure:
         """Distance of each step against the loss, with intervals."""
-        import plotly.graph_objects as go
+        from tcpdynamics.charts.drawing import go
 
         picture = go.Figure()
         for name, colour in zip(map(str, result.step.values), COLOURS, strict=False):
@@ -323,7 +323,7 @@ class SenderChainSteps(Comparison):
     @staticmethod
     def queue_figure(result: xr.Dataset) -> go.Figure:
         """Distance of flows on a queue from the sender's chain at their own loss, by number of flows."""
-        import plotly.graph_objects as go
+        from tcpdynamics.charts.drawing import go
 
         picture = go.Figure()
         for queue, symbol, colour in zip(QUEUES, ("circle", "x"), COLOURS, strict=False):
@@ -342,7 +342,7 @@ class SenderChainSteps(Comparison):
     @staticmethod
     def loss_figure(result: xr.Dataset) -> go.Figure:
         """Loss against the number of flows: consistent with each chain, and measured on the queues."""
-        import plotly.graph_objects as go
+        from tcpdynamics.charts.drawing import go
 
         picture = go.Figure()
         for model, colour in zip(CHAINS, COLOURS, strict=False):

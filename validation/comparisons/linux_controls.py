@@ -212,7 +212,7 @@ class LinuxControls(Study):
     @staticmethod
     def figure(result: xr.Dataset) -> go.Figure:
         """Differences from Linux in loss, use of the link and queueing delay, cell by cell, with intervals."""
-        from plotly.subplots import make_subplots
+        from tcpdynamics.charts.drawing import make_subplots
 
         shown = ("use of the link", "loss rate", "queueing delay")
         picture = make_subplots(1, len(shown), shared_yaxes=True, horizontal_spacing=0.03)

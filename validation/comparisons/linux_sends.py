@@ -220,8 +220,7 @@ class LinuxSends(Study):
     @staticmethod
     def figure(result: xr.Dataset) -> go.Figure:
         """What decides the first difference, in how many lists, of each sender."""
-        import plotly.graph_objects as go
-        from plotly.subplots import make_subplots
+        from tcpdynamics.charts.drawing import go, make_subplots
 
         names = [str(name) for name in result.ours.values]
         panels = make_subplots(1, len(names), subplot_titles=[f"ours: {name}" for name in names], shared_yaxes=True)

@@ -166,7 +166,7 @@ class LinuxStacks(Study):
     @staticmethod
     def figure(result: xr.Dataset) -> go.Figure:
         """Fractions as a square for each link: the row's sender against the column's."""
-        from plotly.subplots import make_subplots
+        from tcpdynamics.charts.drawing import make_subplots
 
         links = [str(name) for name in result.link.values]
         picture = make_subplots(

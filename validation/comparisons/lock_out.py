@@ -249,7 +249,7 @@ class LockOut(Comparison):
     @staticmethod
     def figure(result: xr.Dataset) -> go.Figure:
         """Bars: the share locked out in each run, with intervals. Points: two chains, the paper and ns-2."""
-        import plotly.graph_objects as go
+        from tcpdynamics.charts.drawing import go
 
         names = [str(name) for name in result.run.values]
         picture = go.Figure()

@@ -183,7 +183,7 @@ class LotkaVolterraVsFluid(Comparison):
     @staticmethod
     def figure(result: xr.Dataset) -> go.Figure:
         """Decay of both disturbances, and critical delays, against the number of flows."""
-        import plotly.graph_objects as go
+        from tcpdynamics.charts.drawing import go
 
         delay = json.loads(result.attrs["parameters"])["delay"]
         panels = two_panels(f"decay rate at a delay of {delay:g} RTT", "critical delay")

@@ -101,7 +101,7 @@ class ModelsVsPackets(Comparison, listed=False):
     @staticmethod
     def figure(result: xr.Dataset) -> go.Figure:
         """A panel for each part. Points: packets, with intervals; lines, or dashes: models."""
-        from plotly.subplots import make_subplots
+        from tcpdynamics.charts.drawing import make_subplots
 
         parts = list(dict.fromkeys(result.part.values.tolist()))
         rows = -(-len(parts) // 2)

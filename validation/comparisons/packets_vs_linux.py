@@ -195,8 +195,7 @@ class PacketsVsLinux(Study):
     @staticmethod
     def figure(result: xr.Dataset) -> go.Figure:
         """Loss and silence of each sender against the number of flows, with intervals."""
-        import plotly.graph_objects as go
-        from plotly.subplots import make_subplots
+        from tcpdynamics.charts.drawing import go, make_subplots
 
         shown = ("loss rate", "silent round trips", "Jain's index, 20 s", "locked out for 20 s")
         panels = make_subplots(1, len(shown), subplot_titles=shown, horizontal_spacing=0.05)

@@ -177,8 +177,7 @@ class PacketsVsNs2(Study):
     @staticmethod
     def figure(result: xr.Dataset) -> go.Figure:
         """Differences in per cent of ns-2's mean, with their intervals; right if they cross zero."""
-        import plotly.graph_objects as go
-        from plotly.subplots import make_subplots
+        from tcpdynamics.charts.drawing import go, make_subplots
 
         cases = [str(case) for case in result["case"].values]
         panels = make_subplots(1, len(cases), subplot_titles=[c.replace("_", " ") for c in cases], shared_yaxes=True)

@@ -257,7 +257,7 @@ class PredictionVsPackets(Comparison):
     @staticmethod
     def figure(result: xr.Dataset) -> go.Figure:
         """Measured means with intervals, coloured by verdict, and the prediction."""
-        from plotly.subplots import make_subplots
+        from tcpdynamics.charts.drawing import make_subplots
 
         settings = json.loads(result.attrs["parameters"])
         measured = result.measured

@@ -159,7 +159,7 @@ class SenderChainVsPackets(Comparison):
     @staticmethod
     def figure(result: xr.Dataset) -> go.Figure:
         """Distances with their intervals, and the distance that chance alone makes."""
-        import plotly.graph_objects as go
+        from tcpdynamics.charts.drawing import go
 
         picture = go.Figure()
         for i, name in enumerate(map(str, result.sender.values)):

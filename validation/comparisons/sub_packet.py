@@ -372,8 +372,7 @@ class SubPacketChainVsPackets(Comparison):
     @staticmethod
     def figure(result: xr.Dataset) -> go.Figure:
         """Fig. 9 of Chen et al.: a panel for each number of packets, chains as lines, simulations with intervals."""
-        import plotly.graph_objects as go
-        from plotly.subplots import make_subplots
+        from tcpdynamics.charts.drawing import go, make_subplots
 
         own = comparison_of(result)
         numbers = range(min(own.w_max, PANELS))
@@ -478,7 +477,7 @@ class SubPacketChainVsPackets(Comparison):
     def silence_figure(result: xr.Dataset, flows: int) -> go.Figure:
         """P(a silence lasts at least t epochs): simulated with intervals, and by the exact chain at the measured
         loss."""
-        import plotly.graph_objects as go
+        from tcpdynamics.charts.drawing import go
 
         figure = go.Figure()
         for link in result.link.values:
@@ -524,7 +523,7 @@ class SubPacketChainVsPackets(Comparison):
     @staticmethod
     def loss_figure(result: xr.Dataset) -> go.Figure:
         """Loss against the number of flows: the mean-field prediction for three timers, and the simulations."""
-        import plotly.graph_objects as go
+        from tcpdynamics.charts.drawing import go
 
         own = comparison_of(result)
         flows = np.unique(np.geomspace(15, 400, 60).round())

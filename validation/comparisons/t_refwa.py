@@ -280,8 +280,7 @@ class TRefwaMapVsFluid(Comparison):
     @staticmethod
     def figure(result: xr.Dataset) -> go.Figure:
         """Distances between fluids and variants, and how far the window variant reaches."""
-        import plotly.graph_objects as go
-        from plotly.subplots import make_subplots
+        from tcpdynamics.charts.drawing import go, make_subplots
 
         panels = make_subplots(
             1, 2, column_widths=[0.66, 0.34], horizontal_spacing=0.12,

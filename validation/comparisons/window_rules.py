@@ -173,7 +173,7 @@ class WindowRulesVsFormulas(Comparison):
     @staticmethod
     def figure(result: xr.Dataset) -> go.Figure:
         """A panel for each rule. Lines: its formula, dashed the fluid's equilibrium. Points: packets with intervals."""
-        from plotly.subplots import make_subplots
+        from tcpdynamics.charts.drawing import make_subplots
 
         rules = [str(rule) for rule in result.rule.values]
         panels = make_subplots(rows=1, cols=len(rules), subplot_titles=rules, shared_yaxes=True)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import plotly.graph_objects as go
-
+from .drawing import go
 from .look import (
     COLOURS,
     LAYOUT,

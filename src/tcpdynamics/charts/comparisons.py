@@ -21,7 +21,7 @@ def error_bars(part: xr.Dataset, name: str, **look: Any) -> dict[str, Any]:
 
 
 def two_panels(first: str, second: str) -> go.Figure:
-    from plotly.subplots import make_subplots
+    from .drawing import make_subplots
 
     panels = make_subplots(1, 2, subplot_titles=(first, second), horizontal_spacing=0.12)
     panels.update_layout(height=430, template="plotly_white", margin={"t": 50, "r": 20}, legend=LEGEND_BELOW)
@@ -30,7 +30,7 @@ def two_panels(first: str, second: str) -> go.Figure:
 
 def spectrum_lines(panels: Any, x: Any, roots: Any, name: str, colour: int) -> None:
     """Decay rate (solid) and frequency (dashed) of predicted exponents in the left panel."""
-    import plotly.graph_objects as go
+    from .drawing import go
 
     for values, dash, what in ((-roots.real, "solid", "decay"), (np.abs(roots.imag), "dash", "frequency")):
         panels.add_trace(
@@ -44,7 +44,7 @@ def spectrum_lines(panels: Any, x: Any, roots: Any, name: str, colour: int) -> N
 
 def measured_points(panels: Any, x: Any, part: xr.Dataset, colour: int) -> None:
     """Measured decay (disc) and frequency (ring), with intervals, in the left panel."""
-    import plotly.graph_objects as go
+    from .drawing import go
 
     for quantity, symbol in (("decay", "circle"), ("frequency", "circle-open")):
         points = part.sel(quantity=quantity)
@@ -64,7 +64,7 @@ def measured_points(panels: Any, x: Any, part: xr.Dataset, colour: int) -> None:
 
 def critical_points(panels: Any, x: Any, part: xr.Dataset, line_x: Any, line_y: Any, name: str) -> None:
     """Critical values from simulations, with intervals, and a predicted line, in the right panel."""
-    import plotly.graph_objects as go
+    from .drawing import go
 
     panels.add_trace(
         go.Scatter(x=line_x, y=line_y, name=name, mode="lines", line={"color": BLACK, "width": 1.5}), row=1, col=2

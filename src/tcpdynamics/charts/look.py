@@ -196,7 +196,7 @@ def panel_figure(result: xr.Dataset, names: Sequence[str], x: str) -> go.Figure:
     >>> panel_figure(result, ["queue"], "time").layout.yaxis.title.text
     'queue [packet]'
     """
-    from plotly.subplots import make_subplots
+    from .drawing import make_subplots
 
     units = list(dict.fromkeys(str(result[k].attrs.get("units", "1")) for k in names))
     figure = make_subplots(rows=len(units), cols=1, shared_xaxes=True, vertical_spacing=0.06)
@@ -270,7 +270,7 @@ def _label(dim: str, value: Any) -> str:
 
 def image_figure(result: xr.Dataset, name: str, x: str, y: str) -> go.Figure:
     """One quantity over two dimensions as an image with a colour bar."""
-    import plotly.graph_objects as go
+    from .drawing import go
 
     values = result[name]
     bar = {"title": {"text": axis_title(name, values.attrs), "side": "right"}}
@@ -349,7 +349,7 @@ def _is_list(values: xr.DataArray, dim: str) -> bool:
 
 def point_figure(result: xr.Dataset, names: Sequence[str]) -> go.Figure:
     """The numbers of one point: a bar with its value for each quantity, side by side."""
-    from plotly.subplots import make_subplots
+    from .drawing import make_subplots
 
     figure = make_subplots(rows=1, cols=max(1, len(names)), horizontal_spacing=0.3 / max(1, len(names)))
     for column, name in enumerate(names, start=1):

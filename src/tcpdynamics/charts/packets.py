@@ -74,9 +74,9 @@ def epochs_figure(result: xr.Dataset) -> go.Figure:
 
 def replications_figure(result: xr.Dataset, level: float = 0.95) -> go.Figure:
     """Means over replications with Student's intervals: packets sent in an epoch, and goodput of each flow."""
-    from plotly.subplots import make_subplots
-
     from tcpdynamics.validation.statistics import mean_interval
+
+    from .drawing import make_subplots
 
     figure = make_subplots(1, 2, horizontal_spacing=0.12)
     panels = (("epoch_fraction", "sent_in_epoch", "packets sent in an epoch", "probability of an epoch"),
@@ -355,7 +355,7 @@ def _points(figure: Any, x: Any, y: Any, name: str, colour: str, symbol: str, si
 
 
 def _figure(title: str, vertical: str) -> go.Figure:
-    import plotly.graph_objects as go  # slow to import, so only here
+    from .drawing import go  # slow to import, so only here
 
     figure = go.Figure()
     figure.update_layout(

@@ -10,8 +10,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 from scipy.ndimage import map_coordinates
 
 from tcpdynamics.solvers.results import NOT_YET, Status
@@ -19,6 +17,7 @@ from tcpdynamics.solvers.stability.boundary import Boundary
 from tcpdynamics.solvers.stability.boundary import trace as find_boundary
 from tcpdynamics.solvers.stability.stability_chart import VERDICTS, boundary_curves
 
+from .drawing import go, make_subplots
 from .look import (
     BLACK,
     BLUE,

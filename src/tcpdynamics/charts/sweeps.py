@@ -70,7 +70,7 @@ def sweep_figure(result: xr.Dataset, quantities: Sequence[str] = ()) -> go.Figur
     ValueError
         More than two parameters were swept, or a quantity is not there.
     """
-    from plotly.subplots import make_subplots
+    from .drawing import make_subplots
 
     keys, measured = _keys(result), quantities_of(result)
     for name in quantities:
