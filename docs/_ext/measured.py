@@ -27,6 +27,14 @@ details.sd-dropdown .pst-scrollable-table-container { overflow-x: auto }
 """
 #: A cell without a number.
 NOTHING = "\N{EN DASH}"
+#: Page -> claims whose records its table shows.
+CLAIMED = {
+    "leap": ("leap.sec61.most.reno.3_50", "leap.sec8.times.reno", "leap.fig9.unharmed.reno.50"),
+    "logistic": (
+        "logistic.sec32.packets.bound.10", "logistic.sec32.packets.bound.20", "logistic.sec32.packets.time",
+        "logistic.fig6.lossless", "logistic.fig7.lossless",
+    ),
+}  # fmt: skip
 SENDERS = ("tahoe", "reno", "newreno", "sack")
 #: Run of the lock-out -> what it removes.
 REMOVED = {
@@ -391,6 +399,20 @@ def performance() -> Tables:
     return {"performance": [about, "", *_rows(head, rows)]}
 
 
+def claimed() -> Tables:
+    """What packets gave where a paper has a number, from the records of the claims."""
+    from tcpdynamics.apps import ledger_rows
+    from tcpdynamics.paper_figures import ledger
+
+    known, recorded = ledger.claims(), ledger.recorded()["rows"]
+    tables = {}
+    for page, names in CLAIMED.items():
+        cells = [ledger_rows.row(known[name], recorded[name]) for name in names]
+        rows = [tuple(cell[key] for key in ("quantity", "published", "packets", "verdict")) for cell in cells]
+        tables[f"claimed_{page}"] = _rows(("quantity", "paper", "packets", "verdict"), rows)
+    return tables
+
+
 def _mark() -> str:
     """Of all that the long tables come from."""
     files = [*(ROOT / "validation").rglob("*.py"), *(ROOT / "validation").rglob("*.json"), Path(__file__)]
@@ -406,7 +428,7 @@ def write(app: Any) -> None:
     makers: list[Callable[[], Tables]] = [
         features, sub_packet, sends, controls, chains, shares, chosen_losses, windows, lock_out,
     ]  # fmt: skip
-    made = [parameters(), performance()]
+    made = [parameters(), performance(), claimed()]
     if not kept.exists() or kept.read_text(encoding="utf-8") != mark:
         with ProcessPoolExecutor(2) as pool:
             made += [one.result() for one in [pool.submit(maker) for maker in makers]]
