@@ -27,9 +27,9 @@ def encoded(array: Array, values: Any) -> bytes:
         parts = (piece for text in texts for piece in (len(text).to_bytes(4, "little"), text))
         content = b"".join([len(texts).to_bytes(4, "little"), *parts])
     else:
-        whole = np.full(array.chunk, array.fill, array.dtype)
-        whole[tuple(slice(n) for n in np.shape(values))] = values
-        content = whole.tobytes()
+        padded = np.full(array.chunk, array.fill, array.dtype)
+        padded[tuple(slice(n) for n in np.shape(values))] = values
+        content = padded.tobytes()
     return content + _checksum(content)
 
 
