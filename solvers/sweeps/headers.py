@@ -1,8 +1,8 @@
 """Headers of a store: rebuilt from the sweep's description, and compared with those on disk.
 
-Headers of Zarr may name codecs that run code, parts of another format, or arrays without bounds. A sweep writes one
-format, two codecs and a dozen types of numbers. Every header must equal the one built here before a chunk is read; any
-other header is refused.
+The zarr package is general: headers may name codecs that run code, parts of another format, or arrays without bounds.
+A sweep writes one format, two codecs and a dozen types of numbers. Every header must equal the one built here before
+zarr or xarray open the folder; any other header is refused.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ import xarray as xr
 
 from tcpdynamics.errors import StoreError, shown
 
-from .chunks import encoded
 from .layout import (
     NUMBERS,
     RECORDS,
@@ -256,6 +255,40 @@ def _is_folder(path: Path) -> bool:
         return False
 
 
+# Arrays as the zarr package encodes them
+
+
+class Encoder:
+    """Chunks of a Zarr group's arrays (format 3) in memory, taken out as bytes.
+
+    Parameters
+    ----------
+    heads : mapping name -> header
+    """
+
+    def __init__(self, heads: Mapping[str, Any]) -> None:
+        import zarr
+        from zarr.core.buffer import default_buffer_prototype
+        from zarr.storage import MemoryStore
+
+        self._files: dict[str, Any] = {}
+        self._group: Any = zarr.create_group(store=MemoryStore(self._files), zarr_format=3)
+        self._arrays: dict[str, Any] = {}
+        for name, head in heads.items():
+            self._files[f"{name}/zarr.json"] = default_buffer_prototype().buffer.from_bytes(in_bytes(head))
+
+    def chunk(self, name: str, window: Any, key: str, values: Any) -> bytes:
+        """The bytes of an array's chunk that covers a window."""
+        import zarr
+
+        if name not in self._arrays:
+            with zarr.config.set({"array.write_empty_chunks": True}):
+                self._arrays[name] = self._group[name]
+        self._arrays[name][window] = values
+        content: bytes = self._files.pop(f"{name}/{key}").to_bytes()
+        return content
+
+
 def write_arrays(folder: Path, grid: Mapping[str, Array], labels: Mapping[str, xr.Variable]) -> None:
     """Write the headers of arrays over the grid, and other variables whole.
 
@@ -266,11 +299,14 @@ def write_arrays(folder: Path, grid: Mapping[str, Array], labels: Mapping[str, x
     """
     stored = {name: _storable(name, variable) for name, variable in labels.items()}
     arrays = {**grid, **{name: array for name, (array, _) in stored.items()}}
-    for name, array in arrays.items():
+    heads = {name: array_header(array) for name, array in arrays.items()}
+    for name, head in heads.items():
         (folder / name).mkdir(exist_ok=True)
-        (folder / name / "zarr.json").write_bytes(in_bytes(array_header(array)))
+        (folder / name / "zarr.json").write_bytes(in_bytes(head))
+    encoder = Encoder(heads)
     for name, (array, values) in stored.items():
-        (folder / name / chunk_key((0,) * len(array.shape))).write_bytes(encoded(array, values))
+        key = chunk_key((0,) * len(array.shape))
+        (folder / name / key).write_bytes(encoder.chunk(name, ..., key, values))
 
 
 def _storable(name: str, variable: xr.Variable) -> tuple[Array, Any]:

@@ -21,9 +21,20 @@ from tcpdynamics.errors import StoreError
 
 from . import records
 from .blocks import Blocks
-from .chunks import encoded, lazily
-from .headers import Contents, array_of, examine, group_header, in_bytes, read_root, write_arrays
-from .layout import BOUNDARY, RECORDS, Header, Whole, check_layout, chunk_key, failure_table, layout_of, on_grid, plain
+from .headers import Contents, Encoder, examine, group_header, in_bytes, read_root, write_arrays
+from .layout import (
+    BOUNDARY,
+    RECORDS,
+    Header,
+    Whole,
+    beside_points,
+    check_layout,
+    chunk_key,
+    failure_table,
+    layout_of,
+    on_grid,
+    plain,
+)
 from .plain_files import MAX_JSON, lock_folder, remove_partial, remove_unfinished, to_disk, write_whole
 from .same_sweep import check_same, parameters_of
 from .work import Layout, Outcome
@@ -38,7 +49,7 @@ _NAMED = 3
 class ZarrStore:
     """A Zarr directory (format 3) that `xarray.open_zarr` reads, at any time.
 
-    Each chunk is written beside its place and then renamed, the status of a block
+    The zarr package encodes the chunks; each is written beside its place and then renamed, the status of a block
     last; then comes the block's record with a hash of each chunk. A process that is killed leaves whole blocks with a
     record, and blocks without one, which are computed again. Every second, and when the sweep ends, files and folders
     are brought to the disk; what a loss of power takes away is noticed by its record. Points that are not there yet
@@ -55,7 +66,7 @@ class ZarrStore:
         self.done = np.zeros(blocks.count, dtype=bool)
         self._contents: Contents | None = None
         self._seal = ""
-        self._open = False
+        self._encoder: Encoder | None = None
         self._failed: set[int] = set()
         self._complete = False
         self._lock: int | None = None
@@ -140,24 +151,14 @@ class ZarrStore:
 
     def _opened(self) -> xr.Dataset:
         assert self.layout is not None
-        assert self._contents is not None
         # The headers in the group's own, which alone are read here, were checked or written by this process.
-        attrs, heads = read_root(self.path)
-        arrays = dict(self._contents.arrays)
-        for name in sorted(heads.keys() - arrays.keys()):
-            arrays[name] = array_of(self.path / "zarr.json", heads[name])
-        variables = {
-            name: xr.Variable(array.dims, records.read_array(self.path, name, array), array.attrs)
-            if array.dtype is None
-            else lazily(self.path / name, array)
-            for name, array in arrays.items()
-        }
-        attrs.pop("coordinates", None)
-        labels = {*self._contents.sweep["coords"], *self._contents.sweep["labels"]}
-        coords = {n: variables.pop(n) for n in sorted(arrays) if n in labels}
-        data = xr.Dataset(variables, coords, attrs)
+        options: dict[str, Any] = {"consolidated": True, "zarr_format": 3, "decode_times": False}
+        data: xr.Dataset = xr.open_zarr(self.path, chunks=None, **options)
+        texts = [n for n, v in data.variables.items() if v.dtype.kind not in "biufc"]
+        data = data.assign({n: (data[n].dims, np.array(data[n].values.tolist()), data[n].attrs) for n in texts})
         ours = [*self.layout.variables, "status"]
-        return data[[*ours, *(str(n) for n in data.data_vars if n not in ours)]]
+        beside = (str(n) for n in data.data_vars if n not in ours)
+        return data[[*ours, *(n for n in beside if beside_points(n))]]
 
     def close(self) -> None:
         """Let another process write."""
@@ -189,17 +190,20 @@ class ZarrStore:
 
     def _reopen(self) -> None:
         """Before the first block is written."""
-        if not self._open:
-            self._open = True
+        assert self.layout is not None
+        if self._encoder is None:
+            assert self._contents is not None
+            names = [*self.layout.variables, "status"]
+            self._encoder = Encoder({name: self._contents.heads[name] for name in names})
             (self.path / RECORDS / records.COMPLETE).unlink(missing_ok=True)
             self._complete = False
 
     def _chunk(self, block: int, name: str, values: Any) -> str:
         """Write a chunk; gives its hash."""
-        assert self._contents is not None
-        place, array = self.blocks.place(block), self._contents.arrays[name]
-        key = chunk_key(place + (0,) * (len(array.shape) - len(place)))
-        content = encoded(array, values)
+        assert self._contents is not None and self._encoder is not None
+        place = self.blocks.place(block)
+        key = chunk_key(place + (0,) * (len(self._contents.arrays[name].shape) - len(place)))
+        content = self._encoder.chunk(name, self.blocks.window(block), key, values)
         file = self.path / name / key
         write_whole(file, content, durable=False)
         self._fresh.append(file)

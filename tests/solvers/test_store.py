@@ -69,9 +69,6 @@ def test_anyone_reads_what_is_written(
         return out.assign_coords(word=np.array(texts), number=("word", np.arange(len(texts)) * numbers))
 
     result = sweep(work, {"i": np.arange(len(values))}, store=path, block=block)
-    last, some = len(values) - 1, {"i": [-1, 0], inner[0] if inner else "i": slice(None, None, -2)}
-    np.testing.assert_array_equal(result.v[last].values, values[last])
-    np.testing.assert_array_equal(result.v[some].values, xr.Variable(result.v.dims, values)[some].values)
     with xr.open_zarr(path, chunks=None) as data:
         assert data.v.dims == ("i", *inner) and data.v.dtype == values.dtype
         assert data.v.attrs == {"units": "1", "flags": [0, 1]}
