@@ -17,7 +17,8 @@ _OF_OUTPUT = (errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EBADF, errno.EDQUOT, e
 #: What a plain installation lacks -> the extra that brings it.
 EXTRAS = {
     "anywidget": "notebook", "dash": "explorer", "dask": "dask", "distributed": "dask", "flask_compress": "explorer",
-    "jax": "jax", "kaleido": "export", "plotly": "charts", "traitlets": "notebook", "waitress": "explorer",
+    "jax": "jax", "jinja2": "charts", "kaleido": "export", "plotly": "charts", "traitlets": "notebook",
+    "waitress": "explorer",
 }  # fmt: skip
 
 
