@@ -16,7 +16,7 @@ help:
 	@echo "make test     lint, type-check and test"
 	@echo "make explore  the interactive explorer, in a browser"
 	@echo "make bench    the benchmarks, ours beside the peers"
-	@echo "make slow     the tests that take minutes: long fuzz runs, thousands of cases"
+	@echo "make slow     the tests that take minutes: long fuzz runs, thousands of cases, all random examples"
 	@echo "make bounds   the tests with every array access of compiled code checked"
 	@echo "make minimum  the tests on the oldest versions that pyproject.toml allows"
 	@echo "make wheel    the tests on an installed wheel in a folder that cannot be written to"
@@ -63,7 +63,7 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks
 
 slow: $(READY)
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -m "slow or hypothesis"
 
 # A cache of its own: code compiled without the checks must not be loaded.
 bounds: $(READY)

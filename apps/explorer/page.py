@@ -92,7 +92,7 @@ class Control:
         if not self.low <= value <= self.high or (integer and value != math.floor(value)):
             number = f"{'whole ' if integer else ''}number {self.range()}"
             raise DomainError(f"{_named(self)} must be a {number}, got {text[:40]!r}")
-        return value
+        return value + 0.0  # -0 is 0
 
     def range(self) -> str:
         """Its ends and their unit, as messages have them."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cache
 from html import escape
@@ -119,7 +119,7 @@ def plain(value: Any) -> str:
 
 def document(
     places: Places,
-    listed: Iterable[Page],
+    listed: Collection[Page],
     call: str,
     page: Page | None = None,
     scripts: Iterable[str] = (),
@@ -131,7 +131,7 @@ def document(
     ----------
     places : Places
         Of what it loads.
-    listed : iterable of Page
+    listed : collection of Page
         The menu.
     call : str
         JavaScript that fills the page.
@@ -142,7 +142,7 @@ def document(
     end : str
         Markup below the page.
     """
-    title = f"{page.title} - {TITLE}" if page and page.slug != FIRST else TITLE
+    title = f"{_name(page, listed)} - {TITLE}" if page and page.slug != FIRST else TITLE
     sources = [places.core, *map(places.page.format, _scripts_of(page)), *scripts]
     return _DOCUMENT.format(
         title=escape(title), about=escape(page.question if page else WHAT), brand=TITLE, style=places.style,
@@ -162,7 +162,13 @@ def _scripts_of(page: Page | None) -> tuple[str, ...]:
     return (page.script or page.slug, *page.others) if page else ()
 
 
-def _links(places: Places, listed: Iterable[Page], page: Page | None) -> str:
+def _name(page: Page, listed: Collection[Page]) -> str:
+    """The title of a page; one that an article has too is that of the article."""
+    again = not page.article and page.title in {one.title for one in listed if one.article}
+    return f"{page.title}: move everything" if again else page.title
+
+
+def _links(places: Places, listed: Collection[Page], page: Page | None) -> str:
     """
     The menu, with the page that is open marked: articles first, and below "More" what no page puts before it.
     On a telephone all stand there but the page that is open: the first screen is the page's.
@@ -173,11 +179,9 @@ def _links(places: Places, listed: Iterable[Page], page: Page | None) -> str:
         return f'<a href="{address}"{marked}>{escape(name)}</a>'
 
     texts: dict[str, list[str]] = {"article": [], "menu": [], "more": []}
-    articles = {one.title for one in listed if one.article}
     for one in listed:
         place = "article" if one.article else "menu" if one.menu else "more"
-        name = f"{one.title}: move everything" if one.title in articles and place == "more" else one.title
-        texts[place].append(link(one.slug, name, places.pages.format(one.slug)))
+        texts[place].append(link(one.slug, _name(one, listed), places.pages.format(one.slug)))
     first = [link(FIRST, "Home", places.home), *texts["article"], *texts["menu"]]
     narrow = "".join(f'<li class="narrow">{text}</li>' for text in first if " aria-current" not in text)
     more = "".join(f"<li>{text}</li>" for text in texts["more"])

@@ -96,6 +96,7 @@ def test_every_mechanism_has_a_place_and_its_numbers_are_in_the_table(name):
         assert any(f"_{recorded}` [" in line for line in lines)
 
 
+@pytest.mark.slow
 def test_the_page_of_the_senders_chain_runs_and_its_picture_is_drawn_by_it(capsys):
     code, own = blocks("sender_chain.md", "python")
     namespace = {}

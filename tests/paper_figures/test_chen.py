@@ -175,6 +175,7 @@ def test_findings_that_decide() -> None:
     assert shift().numbers["repeated"][0] < 0.001
 
 
+@pytest.mark.slow
 def test_two_losses_in_small_windows() -> None:
     assert timeouts_after_losses("newreno", 1, "ns2", 1.0) == 0.0
     assert timeouts_after_losses("sack", 2, "ns2", 1.0) >= 6 / 31  # in windows of four two duplicates are too few

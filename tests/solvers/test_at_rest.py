@@ -51,7 +51,7 @@ def test_what_has_no_equilibrium_is_given_none(name: str, steps: bool) -> None:
         assert int(found["count"]) == 0 and found.status == 10, found
 
 
-@pytest.mark.parametrize("size", [1e-6, 110.0, 1e6])
+@pytest.mark.parametrize("size", [110.0, *(pytest.param(x, marks=pytest.mark.slow) for x in (1e-6, 1e6))])
 @pytest.mark.parametrize(("steps", "rate"), [(True, 1.0), (False, 1e-6), (False, 1.0), (False, 1e6)])
 def test_drift_comes_to_rest_nowhere(steps: bool, size: float, rate: float) -> None:
     """x' = -1, and a map that winds up, in any unit of the state and of time."""

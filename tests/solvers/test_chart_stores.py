@@ -37,7 +37,7 @@ def content(store: Path) -> dict[str, bytes]:
     return {str(f.relative_to(store)): f.read_bytes() for f in sorted(store.rglob("*")) if f.is_file()}
 
 
-@pytest.mark.parametrize("name", [None, "x.zarr", "x.nc"])
+@pytest.mark.parametrize("name", [*(pytest.param(name, marks=pytest.mark.slow) for name in (None, "x.nc")), "x.zarr"])
 @pytest.mark.parametrize("model", MODELS)
 def test_blocks_have_the_boundary_of_the_whole(tmp_path: Path, model: str, name: str | None) -> None:
     """The first time, and when the finished store is opened once more."""

@@ -395,10 +395,14 @@ export const article = (root, spec) => {
     show(k);
     reach();
   };
-  // a picture that arrives late moves the text below it
+  // a picture or a number that arrives late moves the text below it
   const sized = new ResizeObserver(() => (led ? reach() : root.style.setProperty("--side", `${covered()}px`)));
-  sized.observe(side);
-  signal.addEventListener("abort", () => sized.disconnect());
+  for (const part of [side, root.querySelector(".article-text")]) sized.observe(/** @type {Element} */ (part));
+  history.scrollRestoration = "manual"; // the address has the step
+  signal.addEventListener("abort", () => {
+    sized.disconnect();
+    history.scrollRestoration = "auto";
+  });
   for (const kind of ["wheel", "touchmove", "keydown", "pointerdown"]) {
     addEventListener(kind, () => (led = false), { signal, passive: true });
   }

@@ -96,8 +96,10 @@ export const maths = (text) => {
   return plain
     .split(PLACES)
     .filter(Boolean)
-    .map((part) => {
+    .flatMap((part) => {
       const bare = part.replace(/[{}]/g, "");
-      return /^[_^]\{?\w/.test(part) ? element(part[0] === "_" ? "sub" : "sup", {}, bare.slice(1)) : bare;
+      if (/^[_^]\{?\w/.test(part)) return [element(part[0] === "_" ? "sub" : "sup", {}, bare.slice(1))];
+      const words = bare.split(/(\S+ %)/).filter(Boolean); // no line ends before a percent sign
+      return words.map((word) => (/ %$/.test(word) ? element("span", { class: "one-word" }, word) : word));
     });
 };

@@ -12,7 +12,7 @@ export const grouped = (text) => {
 };
 
 /** A number as a picture has it, thousands apart; tables and files have it plain. @param {number} x */
-export const readable = (x) => grouped(shown(x));
+export const readable = (x) => written(grouped(shown(x)));
 
 /** Whether a number is a power of ten. @param {number} x */
 export const isPower = (x) => Math.abs(Math.log10(x) - Math.round(Math.log10(x))) < 1e-9;
@@ -23,9 +23,15 @@ export const power = (x) => {
   return `10${digits.join("")}`;
 };
 
+/** "1.5e-7" as people write it. @param {string} text */
+const written = (text) => {
+  const [digits, exponent] = text.split("e");
+  return exponent ? `${digits === "1" ? "" : `${digits} × `}${power(Number(`1e${exponent}`))}` : text;
+};
+
 /** A number in a sentence or among facts: three digits, or all before the point; files have more. @param {number} x */
 export const brief = (x) => {
-  if (Number.isFinite(x)) return grouped(Math.abs(x) < 100 ? String(Number(x.toPrecision(3))) : x.toFixed(0));
+  if (Number.isFinite(x)) return written(grouped(Math.abs(x) < 100 ? String(Number(x.toPrecision(3))) : x.toFixed(0)));
   return Number.isNaN(x) ? "none" : String(x);
 };
 

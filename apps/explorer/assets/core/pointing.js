@@ -21,13 +21,18 @@ export const pointing = (pictures) => {
     const values = () => pictures.map((p) => p.shows()).find((one) => one && one.quantity === quantity).values;
     const slider = element("input", { type: "range", id: `point-${quantity}`, min: 0, step: 1, value: 0 });
     const text = element("output", {});
+    const spoken = () => {
+      const value = values()[Number(slider.value)];
+      return typeof value === "string" ? value : word(value);
+    };
     const at = () => {
       const value = values()[Number(slider.value)];
       slider.max = values().length - 1;
       pictures.forEach((p) => p.mark(quantity, value));
-      text.textContent = [typeof value === "string" ? value : word(value), ...readings(quantity, value)].join("; ");
+      text.textContent = [spoken(), ...readings(quantity, value)].join("; ");
       slider.setAttribute("aria-valuetext", text.textContent);
     };
+    slider.setAttribute("aria-valuetext", spoken());
     slider.addEventListener("input", at);
     slider.addEventListener("focus", at);
     slider.addEventListener("blur", () => pictures.forEach((p) => p.mark(quantity, null)));
