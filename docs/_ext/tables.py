@@ -35,6 +35,7 @@ from tcpdynamics.validation.packet import (
     simulate,
     sweep_scenarios,
 )  # fmt: skip
+from tcpdynamics.validation.packet.kernel import queues
 from tcpdynamics.validation.packet.kernel.loss_models import MODELS
 from tcpdynamics.validation.packet.kernel.parameters import parameters_of
 from tcpdynamics.validation.packet.kernel.queues import DISCIPLINES
@@ -345,6 +346,7 @@ def pages() -> dict[str, list[str]]:
         **{f"queue_{name}": mechanism(file) for name, file in DISCIPLINES.items()},
         **{f"loss_{name}": mechanism(file) for name, file in MODELS.items()},
         **{f"router_{name}": mechanism(file) for name, file in ROUTERS.items()},
+        "queue_hooks": inspect.cleandoc(queues.__doc__ or "").split("\n")[2:],
         "marks": marks(), "outcomes": _kept("parts/outcomes.inc", outcomes),
         "chains": _kept("parts/chains.inc", chains),
     }  # fmt: skip

@@ -1,12 +1,20 @@
-"""Queue disciplines: whom a queue refuses, and whom it sends next.
+"""Queue disciplines: which packets a queue refuses, and which it sends next.
 
-A discipline is a file with a line in `DISCIPLINES` and three hooks: `admits(w, line, slot, busy)`, asked on the arrival
-of a packet (1: it may wait, 0: it is lost); `put(w, line, slot)`, which adds a packet to those that wait, and may take
-others off and lose them (`losses.lose_held`); `take(w, line)`, which takes the next one off (-1: none), and may lose
-some first. `PARAMETERS` are what a scenario may set, `STATE` a record of one link (fields with the names of parameters
-hold them), `LANE` one of a sub-queue, of which there are `queues`; `RECORDED` names the first fields of STATE, at most
-4, which can be written down over time. Drop-tail is part of the loop; any other discipline is compiled by itself,
-called at its addresses, and needs served links. Links count what waits, is lost and is sent.
+A discipline is a file with a line in `DISCIPLINES` and three hooks. `w` is the whole run. `line` is the record of the
+link: `limit` and `limit_bytes` of what may wait (-1: none), `waiting` and `waiting_bytes`. `slot` is the number of a
+packet, and `at.event(w, slot)` its record, with `flow` and `length` in bytes.
+
+- `admits(w, line, slot, busy)` is called when a packet arrives; `busy` is 1 while the link transmits another. It
+  returns 1 (the packet may wait) or 0 (it is dropped).
+- `put(w, line, slot)` adds the packet, already counted in `waiting`, to those that wait. It may take others off and
+  drop them (`losses.lose_held`). It returns nothing.
+- `take(w, line)` is called when the link is free. It takes the next packet off and returns its number, -1 without any.
+  It may drop some first.
+
+`PARAMETERS` are what a scenario may set. `STATE` is a record of one link (fields with the names of parameters hold
+them), `LANE` one of a sub-queue, of which there are `queues`. `RECORDED` names the first fields of `STATE`, at most 4,
+which can be recorded over time. Drop-tail is part of the loop. Any other discipline is compiled by itself, called at
+its addresses, and needs served links. Links count what waits, is dropped and is sent.
 """
 
 from __future__ import annotations
