@@ -94,6 +94,7 @@ def test_the_lights_are_saved_with_their_numbers_and_code(tab: Page, other: Page
     tab.get_by_text("Copied.").wait_for()
     address = tab.evaluate("() => navigator.clipboard.readText()").split('"')[1]
     home(other, address)
+    assert "figure" not in address and other.locator(".complaint").all_inner_texts() == [""]
     assert "of 40 dark" in other.locator(".dark-now").inner_text()
     assert (
         other.locator("main .living").is_visible()

@@ -68,7 +68,7 @@ const asideOf = (spec, controls, values, buttons) => {
 /** A picture in another page's frame: no menu, and its height is told to that page. */
 export const embedded = () => {
   document.body.classList.add("embedded");
-  const tell = () => parent.postMessage({ tcpdynamics: document.documentElement.scrollHeight }, "*");
+  const tell = () => parent.postMessage({ tcpdynamics: Math.ceil(document.body.getBoundingClientRect().height) }, "*");
   new ResizeObserver(tell).observe(document.body);
 };
 

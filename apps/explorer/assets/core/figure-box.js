@@ -117,7 +117,7 @@ const saveMenu = (spec, f, figureOf, values, say, code) => {
     "Copy a link": () => copied(spec.link ? spec.link() : linkOf(spec, values), say),
     "Copy to embed": () =>
       copied(
-        `<iframe src="${linkOf(spec, values, `figure=${f.name}&embed=1`)}" width="640" ` +
+        `<iframe src="${linkOf(spec, values, `${f.page ? "" : `figure=${f.name}&`}embed=1`)}" width="640" ` +
           `height="560" title="${f.title}"></iframe>\n${TALL}`,
         say,
       ),

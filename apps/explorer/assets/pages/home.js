@@ -169,7 +169,7 @@ const imageOf = (village, lines) => {
       "g",
       { class: "legend", "font-size": 12 },
       ...KEYS.flatMap(([, words, fill], i) => [
-        drawn("circle", { cx: at[i] + 6, cy: SQUARE + LINE - 4, r: 5, fill: fill || "none", stroke: OUTLINE }),
+        drawn("circle", { cx: at[i] + 6, cy: SQUARE + LINE - 4, r: 5, fill: fill || NIGHT, stroke: OUTLINE }),
         drawn("text", { x: at[i] + 16, y: SQUARE + LINE }, words),
       ]),
     ),
@@ -271,7 +271,7 @@ const living = (spec, values, chain, signal, say) => {
     cancelAnimationFrame(frame);
   });
 
-  const f = { name: "users", title: "Users of one link", alt: "", file: "users-of-one-link", coded: "here" };
+  const f = { name: "users", title: "Users of one link", alt: "", file: "users-of-one-link", coded: "here", page: true };
   /** What is kept: the lights, the numbers of the sentence, and the lines that give the model's. */
   const figure = {
     image: () => imageOf(village, [now.textContent, ...says.textContent.split(/(?<=by the model,?|[.;]) /)]),
