@@ -131,6 +131,8 @@ def simulate(
     if scenario is None:
         raise click.UsageError("SCENARIO is missing; give x.toml, or a name that `tcpdynamics simulate --list` shows")
     grid, settings = _grid(settings)
+    if quantities and settings and not grid:  # a table with one row
+        grid, settings = {key_of(settings[-1]): [_value(settings[-1])]}, settings[:-1]
     if grid:
         _check_sweep(precision, most, verbose)
         table = _table(_path_of(scenario, ready), settings, ready)
@@ -200,10 +202,14 @@ def _grid(settings: tuple[str, ...]) -> tuple[dict[str, list[Any]], tuple[str, .
     # A parameter of what the grid chooses is set together with the choice: the file's own may not have it.
     late = [text for text in single if hangs_on(key_of(text), grid)]
     for setting in late:
-        value: dict[str, Any] = {}
-        override(value, f"value={setting.partition('=')[2]}")
-        grid[key_of(setting)] = [value["value"]]
+        grid[key_of(setting)] = [_value(setting)]
     return grid, tuple(setting for setting in single if setting not in late)
+
+
+def _value(setting: str) -> Any:
+    value: dict[str, Any] = {}
+    override(value, f"value={setting.partition('=')[2]}")
+    return value["value"]
 
 
 def _check_sweep(precision: str | None, most: int | None, verbose: bool) -> None:

@@ -178,3 +178,8 @@ def test_a_single_value_may_need_those_of_the_grid(settings: tuple[str, ...]) ->
     work = scenario_work(table, grid, 2)
     points = [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
     assert len(points) == 2 and all(work.scenario(point) for point in points)
+
+
+def test_one_value_is_a_table_with_one_row():
+    done = run(*SHORT, "--set", "bottleneck.queue=codel", "--quantity", "loss_rate")
+    assert done.exit_code == 0 and any(row.split()[:1] == ["codel"] for row in done.output.splitlines())
