@@ -380,7 +380,9 @@ WHOLE = """(one) => { const b = one.getBoundingClientRect();
 
 
 @pytest.mark.parametrize("size", [pytest.param((1280, 720), marks=pytest.mark.slow), (390, 844)])
-@pytest.mark.parametrize("model", [*TEXTS, *SEVERAL])
+@pytest.mark.parametrize(
+    "model", [pytest.param(m, marks=[pytest.mark.slow] if k % 3 else []) for k, m in enumerate([*TEXTS, *SEVERAL])]
+)
 def test_the_verdict_is_whole_with_equilibrium_and_period(
     tab: Page, server: str, model: str, size: tuple[int, int]
 ) -> None:

@@ -187,6 +187,7 @@ target = "<a href='javascript:alert(3)'>b</a>"
 """
 
 
+@pytest.mark.slow
 def test_markup_in_a_file_is_text(tab: Page, server: str, tmp_path: Path) -> None:
     opened(tab, f"{server}/packets?scenario=one_loss&duration=20s")
     (tmp_path / "<img src=x onerror=alert(4)>.toml").write_text(MARKUP)
@@ -234,6 +235,7 @@ FILES = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_files_are_refused_in_one_sentence(tab: Page, server: str, tmp_path: Path) -> None:
     opened(tab, f"{server}/packets?scenario=one_loss")
     before = tab.locator(".words").first.inner_text()
@@ -328,6 +330,7 @@ def test_what_is_shown_is_kept_as_files(tab: Page, server: str, tmp_path: Path) 
         assert kept.attrs["scenario"] and download.value.suggested_filename == "one_loss.nc"
 
 
+@pytest.mark.slow
 def test_the_next_run_is_told_to_wait_and_a_closed_tab_ends_its_own(tab: Page, other: Page, server: str) -> None:
     long = urlencode(LONG | {"beside": "sub_packet", "beside.duration": "1000000s", "beside.slice": "10000s"})
     names: list[str] = []
@@ -358,7 +361,7 @@ def test_the_page_is_accessible_and_fits_a_telephone(tab: Page, server: str, sch
     def fill() -> None:
         opened(tab, f"{server}/packets?scenario=two_way&duration=100s&beside=one_loss")
         for summary in ("Change it", "more keys", "What was run", "Show the code", "Numbers"):
-            tab.locator(".side").last.get_by_text(summary, exact=True).first.click()
+            tab.locator(".side").last.locator("summary").get_by_text(summary, exact=True).first.click()
 
     legible(tab, 380, scheme, fill)
 
