@@ -271,7 +271,8 @@ const living = (spec, values, chain, signal, say) => {
     cancelAnimationFrame(frame);
   });
 
-  const f = { name: "users", title: "Users of one link", alt: "", file: "users-of-one-link", coded: "here", page: true };
+  const file = "users-of-one-link",
+    f = { name: "users", title: "Users of one link", alt: "", file, coded: "here", page: true };
   /** What is kept: the lights, the numbers of the sentence, and the lines that give the model's. */
   const figure = {
     image: () => imageOf(village, [now.textContent, ...says.textContent.split(/(?<=by the model,?|[.;]) /)]),
