@@ -130,7 +130,7 @@ page("high-speed", {
       series: each((one) => {
         const { values: motion } = trajectory(
           (t, [w], past, slope) => {
-            slope[0] = one.slope(w);
+            slope[0] = one === stuck && w > jump - NEAR ? 0 : one.slope(w);
           },
           [1],
           Array.from(times),
