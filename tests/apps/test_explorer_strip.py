@@ -163,6 +163,19 @@ def test_the_keyboard_finds_packets_and_drops_them(tab: Page, server: str) -> No
     assert figure.locator(".dropped").count() == 0
 
 
+def test_a_list_has_each_packet_once_and_drops_it(tab: Page, server: str) -> None:
+    """Packets of a burst are a few pixels apart: a finger chooses in the list."""
+    opened(tab, f"{server}/strip?lost_data=0&lost_acks=0")
+    listed = tab.locator(".pick select")
+    words = listed.locator("option").all_inner_texts()
+    assert len(words) == len(set(words)) > 16 and (listed.bounding_box() or {})["height"] >= 24
+    listed.focus()
+    for k, dropped in ((4, 2), (4, 0)):  # in both transfers; then it passes again
+        listed.select_option(index=k)
+        assert tab.locator("[data-figure=strip] .dropped").count() == dropped
+        assert tab.evaluate("() => document.activeElement.tagName") == "SELECT"
+
+
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (320, "dark")])
 def test_the_strip_is_legible(tab: Page, server: str, width: int, scheme: str) -> None:
     legible(tab, width, scheme, lambda: opened(tab, f"{server}/strip"))

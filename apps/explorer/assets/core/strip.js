@@ -16,9 +16,10 @@ const LETTER = 12,
   TARGET = 27, // of what a touch or a reader of the screen finds a packet in [px], also where the picture is smaller
   SIDE_BY_SIDE = 560;
 /** What a reader can do with the picture; `all` says that a drop is in each of several transfers. */
-const keys = (all) =>
-  `Click a packet or an ACK to drop it${all}, or to let it pass. ` +
-  "The arrow keys go from one to the next, and Enter drops it.";
+const keys = (all) => [
+  `Click a packet or an ACK to drop it${all}, or to let it pass. `,
+  element("span", { class: "by-keys" }, "The arrow keys go from one to the next, and Enter drops it."),
+];
 /** What a data packet is sent for, in words. */
 export const KINDS_OF_SEND = {
   new: "new data",
@@ -45,7 +46,8 @@ export class Strip extends Picture {
     const svg = drawn("svg", { viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": this.spec.alt });
     svg.style.maxHeight = `${height}px`;
     svg.style.touchAction = "manipulation";
-    const held = this.box.contains(document.activeElement) ? this.current : null;
+    const held = this.box.contains(document.activeElement) ? this.current : null,
+      listed = document.activeElement === this.list;
     this.packets = [];
     data.panels.forEach((panel, i) => {
       const group = drawn("g", {
@@ -64,12 +66,15 @@ export class Strip extends Picture {
       svg.style.cursor = near ? "pointer" : "";
     });
     svg.addEventListener("keydown", (event) => this.typed(event));
-    this.chosen = element("p", { class: "chosen-packet", role: "status" }, this.packets.length ? keys(this.all) : "");
-    this.box.replaceChildren(svg, this.legends(), this.chosen);
+    const hint = this.packets.length ? keys(this.all) : [];
+    this.chosen = element("p", { class: "chosen-packet", role: "status" }, ...hint);
+    this.list = this.packets.length ? this.listOf() : "";
+    this.box.replaceChildren(svg, this.legends(), element("div", { class: "pick" }, this.list, this.chosen));
     this.reach(
       this.packets.findIndex((one) => one.key === this.current),
-      Boolean(held),
+      Boolean(held) && !listed,
     );
+    if (listed) this.list.focus();
     this.filled();
   }
 
@@ -203,10 +208,27 @@ export class Strip extends Picture {
     if (press)
       this.packets.push({
         ...more,
+        label: this.all ? label.slice(label.indexOf(": ") + 2) : label,
         node,
         from: [x1 + offset[0], y1 + offset[1]],
         to: [x2 + offset[0], y2 + offset[1]],
       });
+  }
+
+  /** All packets as a list: lines in the picture are nearer to each other than a finger is wide. */
+  listOf() {
+    const names = this.packets.map((one) => `${one.kind} ${one.numbers}`),
+      each = this.packets.filter((_, k) => names.indexOf(names[k]) === k); // a packet is in both transfers
+    const list = element(
+      "select",
+      {
+        "aria-label": `Drop a packet${this.all}, or let it pass`,
+        onchange: () => list.selectedIndex && this.drop(each[list.selectedIndex - 1]),
+      },
+      element("option", {}, "Drop a packet …"),
+      ...each.map(({ label }) => element("option", {}, label)),
+    );
+    return list;
   }
 
   /** One packet takes the focus of the keyboard; arrow keys go from one to the next. */
