@@ -150,13 +150,6 @@ def test_solvers_and_models_load_without_heavy_libraries() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_a_command_loads_no_library_of_arrays_that_it_does_not_make() -> None:
-    command = [sys.executable, "-X", "importtime", "-m", "tcpdynamics", "simulate", "single_flow"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    names = {line.rsplit("|", 1)[-1].strip().split(".")[0] for line in done.stderr.splitlines()}
-    assert {"xarray", "numba"} <= names and not {"dask", "jax", "pint", "plotly", "sympy", "zarr"} & names
-
-
 def test_each_public_solver_has_one_home() -> None:
     """The table that loads solvers on first use, and the imports that type checkers read, say the same."""
     from tcpdynamics import solvers

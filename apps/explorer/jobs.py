@@ -23,7 +23,6 @@ from importlib import import_module
 from typing import IO, Any, cast
 
 from tcpdynamics.errors import InputError, TcpDynamicsError, shown
-from tcpdynamics.shortages import skip_array_libraries
 
 #: Jobs that run at once, and that may wait for their turn.
 AT_ONCE, WAITING = 2, 6
@@ -393,7 +392,6 @@ def work() -> None:
     notes = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what libraries print is no note
     _be_modest()
-    skip_array_libraries()
     last = 0.0
 
     def say(**note: Any) -> None:

@@ -8,12 +8,11 @@ import sys
 
 def main() -> None:
     """Run the command. An interrupt is answered from the first import on."""
-    from tcpdynamics.shortages import shortage, skip_array_libraries, too_little
+    from tcpdynamics.shortages import shortage, too_little
 
     if lack := too_little():
         print(f"Error: {lack}", file=sys.stderr, flush=True)
         sys.exit(2)
-    skip_array_libraries()
     claims = []  # empty as long as nobody else could answer
     try:
         from tcpdynamics.interrupts import answer_at_once, claim_end

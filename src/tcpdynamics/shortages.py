@@ -6,7 +6,6 @@ Belongs to no room: every folder may import it, and it imports none of them, nor
 from __future__ import annotations
 
 import errno
-import sys
 
 #: What runs out where a library cannot be loaded, by the words of the system's loader.
 _LOADERS = ("failed to map segment", "cannot allocate", "find/load shared object", "cannot open shared object")
@@ -67,12 +66,6 @@ def too_little() -> str | None:
         f"the limit of {_memory_limit() / 1e9:.3g} GB of memory (ulimit -v) is too small: the libraries alone take "
         f"{LEAST_MEMORY / 1e9:g} GB; raise it"
     )
-
-
-def skip_array_libraries() -> None:
-    """Load neither Dask nor Pint: xarray would, for half a second each, to recognise arrays that no command makes."""
-    for name in ("dask", "pint"):
-        sys.modules.setdefault(name, None)  # type: ignore[arg-type]  # an import raises ImportError
 
 
 def of_output(error: OSError) -> bool:
