@@ -26,7 +26,7 @@ def run(*words: str) -> str:
     [
         ("logistic", "14 of 14 agree"),
         pytest.param("lotka-volterra", "24 of 24 agree", marks=pytest.mark.slow),
-        ("t-refwa", "the reading “window”"),
+        ("t-refwa", "the interpretation “window”"),
         pytest.param("misra", "12 differ with the simplified one", marks=pytest.mark.slow),
     ],
 )
