@@ -1,4 +1,4 @@
-"""What a long command says while it works, on standard error: a line that changes on a terminal, lines elsewhere."""
+"""The progress of a long command, on standard error: a line that changes on a terminal, lines elsewhere."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _beating(line: _Line) -> Iterator[_Line]:
 
 @contextmanager
 def progress_line(text: str) -> Iterator[Silent]:
-    """The share done: a line that disappears at the end; lines, ten seconds apart, where no terminal shows them."""
+    """The fraction done: a line that disappears at the end; lines, ten seconds apart, where no terminal shows them."""
     if sys.stderr is None:
         yield Silent()
         return
@@ -139,7 +139,7 @@ class Steps:
 
 
 def sweep_to_store(path: Path, target: Swept, solver: Solver, chosen: Chosen, **settings: object) -> xr.Dataset:
-    """Solve block by block to a store, with the share done; says how to resume where it is interrupted."""
+    """Solve block by block to a store, with the fraction done; prints how to resume where it is interrupted."""
 
     def advice() -> str:
         """Once there is a store."""

@@ -393,8 +393,8 @@ def _exact(chain: MarkovChain) -> xr.Dataset:
             raise ChainError(message)
         if i == 1:
             _check_digits(pi[:, 0], grid.size)
-        law = run(program, point, Fraction, _EXACT)
-        pi[:, i] = [sympy.Rational(x.numerator, x.denominator) for x in law]
+        row = run(program, point, Fraction, _EXACT)
+        pi[:, i] = [sympy.Rational(x.numerator, x.denominator) for x in row]
     return _result(chain, grid, {"probability": _probability(grid, pi)}, settings={"exact": True})
 
 
