@@ -1,4 +1,7 @@
-"""Where browsers ask for jobs: POST /jobs, GET /jobs/<name>, GET /jobs/<name>/<part>, POST /jobs/<name>/end."""
+"""Where browsers ask for jobs.
+
+POST /jobs, GET /jobs, GET /jobs/<name>, GET /jobs/<name>/<part>, POST /jobs/<name>/end.
+"""
 
 from __future__ import annotations
 
@@ -56,6 +59,10 @@ def add_job_routes(server: Any, kinds: Mapping[str, JobKind]) -> Jobs:
             return jsonify(job=jobs.start(kind, words)), 201
         except InputError as error:  # nothing is wrong with the request: browsers would write an error into the console
             return jsonify(refused=str(error))
+
+    @server.get("/jobs")  # type: ignore[untyped-decorator]
+    def summary() -> Any:
+        return jobs.summary(), {"Content-Type": "text/plain", "Cache-Control": "no-store"}
 
     @server.get("/jobs/<name>")  # type: ignore[untyped-decorator]
     def status(name: str) -> Any:

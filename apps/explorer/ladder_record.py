@@ -25,7 +25,7 @@ from .recorded import ends
 
 FILE = Path(__file__).with_name("ladder_recorded.json")
 #: Digits of a measured number, and of the chain's series.
-DIGITS, OF_SERIES = 6, 12
+DIGITS, OF_SERIES = 6, 13
 #: Of every sender: largest window [packet], least RTO [RTT], doublings of the RTO at most.
 WINDOW, TIMEOUT, BACKOFF = 6, 2, 6
 #: Drop probabilities at which packets and Linux are measured.
@@ -79,6 +79,12 @@ def _row(drop: float, law: np.ndarray, before: np.ndarray, goodput: Any) -> dict
     }  # fmt: skip
 
 
+def _shortened(coefficients: Sequence[float]) -> list[float]:
+    """Coefficients of a series to the decimals that it is exact to, without those that are zero then at its end."""
+    kept = [round(c, OF_SERIES) for c in coefficients]
+    return kept[: max((k for k, c in enumerate(kept) if c), default=0) + 1]
+
+
 def record(
     workers: int = 2,
     runs: int = RUNS,
@@ -93,7 +99,7 @@ def record(
         chain = sender_chain(sender, WINDOW, rules="rfc", backoff_cap=BACKOFF)
         fields = {"sender": sender, "rules": "rfc", "w_max": WINDOW, "base_timeout": TIMEOUT, "backoff_cap": BACKOFF}
         series = sub_packet_sender.law(fields)
-        pieces = [[[float(f"{c:.{OF_SERIES}g}") for c in of] for of in piece] for piece in series["pieces"]]
+        pieces = [[_shortened(of) for of in piece] for piece in series["pieces"]]
         one: dict[str, Any] = {
             "series": series | {"pieces": pieces}, "packets": [], "linux": {word: [] for word in linux}
         }  # fmt: skip

@@ -25,7 +25,7 @@ from .jobs import JobKind
 #: Control -> number, or the word of a choice.
 Values = Mapping[str, Any]
 #: What is said of a page that no other page can have in a frame.
-NOT_EMBEDDED = "this page cannot be embedded; Home, Packets, Stacks of today and each page with sliders can"
+NOT_EMBEDDED = "this page cannot be embedded; Home, Packets, Stacks, claims' figures and pages with sliders can"
 #: Controls that stand above "More".
 MAIN = 4
 

@@ -34,10 +34,17 @@ ANSWERS_AT_ONCE = 2
 OWN = ("/answers/", "/code/", "/netcdf/", "/claims/")
 #: Bytes of a request's body that are taken in at all.
 MAX_BODY = 1_000_000
+#: As in assets/core/server.js.
+SILENT = "the explorer does not answer; start it again"
 #: Functions that one request asks for.
 MAX_FUNCTIONS = 10
 #: [ms] How often a page asks how many runs there are.
 RUNS_EVERY = 2_000
+#: What a page shows of them.
+RUNS = f"""async () => {{
+  try {{ return await (await fetch("/jobs")).text(); }}
+  catch {{ return "{SILENT}"; }}
+}}"""
 #: What a reader may type beside the controls.
 MAX_TYPED = 200
 #: [s] A file whose address names its content stays in a browser.
@@ -176,10 +183,8 @@ def make_app(local_only: bool = True) -> Any:
     )  # fmt: skip
     app.layout = html.Footer([dcc.Interval(id="tick", interval=RUNS_EVERY), html.Span(id="runs", role="status")])
 
-    @app.callback(Output("runs", "children"), Input("tick", "n_intervals"))  # type: ignore[untyped-decorator]
-    def runs(_: int | None) -> str:
-        return app.server.extensions["jobs"].summary()  # type: ignore[no-any-return]
-
+    # In the browser: a server that has stopped does not answer a callback, and its last sentence would stay.
+    app.clientside_callback(RUNS, Output("runs", "children"), Input("tick", "n_intervals"))
     _guard(app.server, local_only)
     _routes(app.server)
     claims.add_routes(app.server)

@@ -130,7 +130,7 @@ def test_a_verdict_in_the_filter_chooses(tab: Page, server: str) -> None:
 HOSTILE = {
     "paper=%3Cimg+src%3Dx+onerror%3Dalert(1)%3E": "`paper` must be one of", "open=__proto__": "no claim has the name",
     "verdict=constructor": "`verdict` must be one of", "toString=1": "this page has no 'toString'",
-    "words=" + "9" * 100_000: "the address is longer than 4096", "": "", "embed=1": "this page cannot be embedded",
+    "words=" + "9" * 100_000: "the address is longer than 4096", "": "", "embed=1": "`embed` needs `open`",
     "paper=leap&paper=leap": "the address has paper twice",
     "words=%3Cscript%3E%F0%9F%98%80": "",
 }  # fmt: skip

@@ -13,10 +13,9 @@ from explorer_tabs import PATIENCE, get, keep, move, often, opened
 from playwright.sync_api import Browser, Page, Route
 
 from tcpdynamics.apps.explorer.pages import pages
-from tcpdynamics.apps.explorer.server import words_of
+from tcpdynamics.apps.explorer.server import SILENT, words_of
 from tcpdynamics.errors import InputError
 
-SILENT = "the explorer does not answer; start it again"
 #: Pages with a function for each step of a slider: the slider, and a value that is not loaded yet.
 SHAPED = {
     page.slug: next((c for c in page.controls if c.name in shape and not hasattr(c, "choices")), None)
@@ -93,6 +92,17 @@ def test_a_file_that_hangs_has_a_sentence(alone: tuple[Page, list[str]], server:
         route.continue_()
     page.locator(".picture canvas, .picture svg").first.wait_for()
     assert page.locator(".lacking").count() == ("style" in pattern)
+
+
+def test_the_count_of_runs_is_none_of_a_server_that_has_stopped(alone: tuple[Page, list[str]], server: str) -> None:
+    page, _ = alone
+    page.goto(f"{server}/leap")
+    page.wait_for_function("() => document.querySelector('#runs')")
+    for answer, said in ((hang_up, SILENT), (lambda route: route.fulfill(body="runs in progress: 7"), "7"), (None, "")):
+        page.unroute_all()
+        if answer:
+            page.route("**/jobs", answer)
+        page.locator("#runs").filter(has_text=re.compile(f"{said}$" if said else "^$")).wait_for(state="attached")
 
 
 def test_a_picture_out_of_sight_is_no_wider_than_a_window_that_was_narrowed(tab: Page, files: Path) -> None:

@@ -4,7 +4,7 @@ import { number } from "./numbers.js";
 
 export const MAX_ADDRESS = 4096,
   MAX_WORDS = 100;
-const NOT_EMBEDDED = "this page cannot be embedded; Home, Packets, Stacks of today and each page with sliders can";
+const NOT_EMBEDDED = "this page cannot be embedded; Home, Packets, Stacks, claims' figures and pages with sliders can";
 /** Words of an address that are no controls, and what each may be: hidden answers, a frame, one picture, a step. */
 const othersOf = ({ figures = [], article = false }) =>
   new Map(

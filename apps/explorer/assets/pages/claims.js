@@ -2,6 +2,7 @@
 // The papers' claims with what was recorded of each, at once; a figure for the row that is opened;
 // a claim decided again, or packets simulated, on request.
 import { readAddress, rewrite } from "../core/address.js";
+import { embedded, written } from "../core/bench.js";
 import { complaint, element, headed } from "../core/dom.js";
 import { startJob } from "../core/jobs.js";
 import { page } from "../core/pages.js";
@@ -10,25 +11,28 @@ import { get } from "../core/server.js";
 
 const TONES = { holds: "good", "holds with conditions": "fair", "does not hold": "poor" };
 const LONGEST = 200,
-  ANY = "all";
+  ANY = "all",
+  ALONE = "`embed` needs `open`, the name of a claim with a figure";
 const later = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
-/** Words of the address: a filter's, text to search for, and the cell that is open. */
-const read = (facts, byName, written) => {
+/** Words of the address: a filter's, text to search for, the cell that is open, and whether its figure stands alone. */
+const read = (facts, byName, text) => {
   const chosen = (name, list) => ({ name, choices: [ANY, ...list], start: ANY }),
-    text = (name) => ({ name, lines: 1, longest: LONGEST, start: "" });
+    typed = (name) => ({ name, lines: 1, longest: LONGEST, start: "" });
   const controls = [
     chosen("paper", Object.keys(facts.papers)),
     chosen("verdict", facts.verdicts),
-    text("words"),
-    text("open"),
+    typed("words"),
+    typed("open"),
   ];
-  const [state, complaints] = readAddress({ controls }, written, new Map());
+  const [state, complaints] = readAddress({ controls }, text, new Map([["embed", ["1"]]]));
   if (state.open && !byName.has(state.open)) {
     complaints.push(`no claim has the name ${state.open.slice(0, 40)}`);
     state.open = "";
   }
-  return { state, complaints };
+  const framed = new URLSearchParams(text).get("embed") === "1" && Boolean(byName.get(state.open)?.figure);
+  if (!framed && new URLSearchParams(text).get("embed") === "1") complaints.push(ALONE);
+  return { state, complaints, framed };
 };
 
 const mount = (root, spec, signal) => {
@@ -36,7 +40,7 @@ const mount = (root, spec, signal) => {
     { facts } = spec,
     byName = new Map(facts.rows.map((row) => [row.name, row]));
   const figures = { ...facts.figures };
-  const { state, complaints } = read(facts, byName, served ? location.search : location.hash.slice(1));
+  const { state, complaints, framed } = read(facts, byName, written(spec));
 
   const address = () => {
     const words = Object.entries(state).filter(([, word]) => word && word !== ANY);
@@ -66,14 +70,30 @@ const mount = (root, spec, signal) => {
   const draw = async (row, box) => {
     if (!row.figure) return;
     const figure = (figures[row.figure] ||= await ask(row.figure));
-    if (figure) drawFigure(figure, row.figure, box);
+    if (figure) drawFigure(figure, row.figure, box, row);
   };
   const plots = new Map();
-  const drawFigure = (figure, name, box) => {
+  const commandsOf = (row) =>
+    element(
+      "details",
+      { class: "code", open: !framed },
+      element(
+        "summary",
+        {},
+        row.commands.length > 1 ? "Decide it again and draw its figure: commands" : "Decide it again: the command",
+      ),
+      element("pre", { tabindex: "0" }, row.commands.join("\n")),
+    );
+  const drawFigure = (figure, name, box, row) => {
     const said = complaint(),
       title = figure.layout.title?.text || `Figure ${name}`;
-    const f = { name, title, kind: "plot", alt: `Figure ${name}; its numbers are below`, file: name.replace(".", "-") };
-    const { plot, node } = plotSection(spec, f, (words) => {
+    const f = {
+      ...{ name, title, kind: "plot", alt: `Figure ${name}; its numbers are below`, file: name.replace(".", "-") },
+      page: true,
+      code: () => (framed ? root : items.get(row.name).body).querySelector(".code"),
+    };
+    const alone = { ...spec, written: () => new URLSearchParams({ open: row.name }).toString() };
+    const { plot, node } = plotSection(alone, f, (words) => {
       said.textContent = words;
     });
     plots.get(name)?.destroy();
@@ -108,11 +128,11 @@ const mount = (root, spec, signal) => {
   };
   const packets = (row) => {
     const box = element("div", { class: "claim-figure" });
-    if (figures[row.packets]) drawFigure(figures[row.packets], row.packets, box);
+    if (figures[row.packets]) drawFigure(figures[row.packets], row.packets, box, row);
     return [
       background(`Simulate packets for ${row.packets} (a minute)`, "paper-figure", row.packets, async (its) => {
         figures[row.packets] = await (await get(its.address("figure.json"))).json();
-        drawFigure(figures[row.packets], row.packets, box);
+        drawFigure(figures[row.packets], row.packets, box, row);
       }),
       box,
     ];
@@ -150,12 +170,7 @@ const mount = (root, spec, signal) => {
       box,
       ...(served && row.packets ? packets(row) : []),
       ...again,
-      element(
-        "p",
-        { class: "decide-again" },
-        row.commands.length > 1 ? "Decide it again, and draw its figure:" : "Decide it again:",
-      ),
-      element("pre", { tabindex: "0" }, row.commands.join("\n")),
+      commandsOf(row),
       ...(row.scenario
         ? [
             element(
@@ -305,6 +320,17 @@ const mount = (root, spec, signal) => {
     address();
   };
   const said = complaint(complaints.join(". "));
+  signal.addEventListener("abort", () => plots.forEach((plot) => plot.destroy()));
+  if (framed) {
+    const row = byName.get(state.open),
+      box = element("div", { class: "claim-figure" });
+    embedded();
+    root.replaceChildren(said, box, commandsOf(row));
+    draw(row, box)
+      .catch((error) => box.append(complaint(`The figure is not here: ${error.message}.`)))
+      .finally(() => root.dispatchEvent(new CustomEvent("drawn")));
+    return;
+  }
   if (complaints.length) address();
   const list = element("div", { class: "claims" }, ...statements.map(({ box }) => box));
   root.replaceChildren(
@@ -358,6 +384,5 @@ const mount = (root, spec, signal) => {
     items.get(state.open).box.open = true;
     items.get(state.open).box.scrollIntoView();
   }
-  signal.addEventListener("abort", () => plots.forEach((plot) => plot.destroy()));
 };
 page("claims", { mount });

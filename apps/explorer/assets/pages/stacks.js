@@ -3,6 +3,7 @@
 import { readAddress, rewrite } from "../core/address.js";
 import { embedded, written } from "../core/bench.js";
 import { complaint, element, headed } from "../core/dom.js";
+import { figureParts, headOf } from "../core/figure-box.js";
 import { page } from "../core/pages.js";
 
 const percent = (x, digits = 0) => `${(100 * x).toFixed(digits)} %`;
@@ -34,7 +35,38 @@ const mount = (root, spec) => {
 
   if (complaints.length) address();
 
+  const said = complaint(complaints.join(". "));
+  const words = () => new URLSearchParams(state).toString();
+  const note = () =>
+    `Fraction [%] of both flows' goodput that the row's sender gets against the column's; ${state.link}`;
+  const numbers = () => facts.cells[state.link].map((row) => row.map((one) => Math.round(100 * one.share)));
+  /** The table as a figure, for files. */
+  const kept = () => ({
+    data: [
+      { type: "heatmap", x: facts.senders, y: facts.senders, z: numbers(), zmin: 0, zmax: 100, showscale: false,
+        colorscale: [[0, "#ffb36b"], [0.5, "#ffffff"], [1, "#82b5d8"]] },
+      { mode: "text", x: facts.senders.flatMap(() => facts.senders),
+        y: facts.senders.flatMap((one) => facts.senders.map(() => one)), text: numbers().flat().map(String),
+        showlegend: false },
+    ],
+    layout: { xaxis: { title: { text: "the column's sender" } },
+      yaxis: { title: { text: "the row's sender" }, autorange: "reversed" } },
+  });
+  const rows = () => [
+    ["row's sender", "column's sender", "fraction", "fraction low", "fraction high", "use", "loss", "verdict"],
+    ...facts.senders.flatMap((a) =>
+      facts.senders.map((b) => {
+        const one = cell(a, b);
+        return [a, b, one.share, one.share_low, one.share_high, one.use, one.loss, one.verdict];
+      }),
+    ),
+  ];
+  const code = () =>
+    "from tcpdynamics.validation.comparisons import LinuxStacks\n\nresult = LinuxStacks().run()\n" +
+    `print(result.share.sel(link=${JSON.stringify(state.link)}).to_pandas())\n`;
+
   const sideways = element("p", { class: "note", hidden: true }, "The table scrolls sideways.");
+  const /** @type {(() => void)[]} */ codes = [];
   const table = element("table"),
     chosen = element("div", { class: "chosen", role: "status" });
   const cell = (sender, beside) =>
@@ -70,7 +102,7 @@ const mount = (root, spec) => {
       element(
         "caption",
         {},
-        `Fraction [%] of both flows' goodput that the row's sender gets against the column's; ${state.link}`,
+        note(),
       ),
       element(
         "thead",
@@ -103,6 +135,7 @@ const mount = (root, spec) => {
         ...Object.entries(lines).flatMap(([head, text]) => [element("dt", {}, head), element("dd", {}, text)]),
       ),
     );
+    for (const fill of codes) fill();
     root.dispatchEvent(new CustomEvent("drawn"));
   };
   const link = element(
@@ -117,15 +150,28 @@ const mount = (root, spec) => {
     },
     ...facts.links.map((name) => element("option", { value: name, selected: name === state.link }, name)),
   );
+  const scroll = element("div", { class: "scroll shares", tabindex: "0" }, table),
+    f = {
+      ...{ name: "fractions", title: "Fractions of the goodput", alt: "Fractions of the goodput" },
+      ...{ kind: "plot", coded: "here", page: true },
+    },
+    figure = () => ({ kept, rows, code, box: scroll, says: note() });
+  const { menu, code: shownCode } = figureParts(
+    { ...spec, written: words },
+    f,
+    figure,
+    null,
+    (text) => (said.textContent = text),
+    codes,
+  );
   root.replaceChildren(
-    ...headed(spec.title, spec.question, complaint(complaints.join(". "))),
+    ...headed(spec.title, spec.question, said),
     element(
       "form",
       { class: "controls", "aria-label": "Link", onsubmit: (event) => event.preventDefault() },
       element("div", { class: "control" }, element("label", { for: "link" }, "link and queue"), link),
     ),
-    element("div", { class: "scroll shares", tabindex: "0" }, table),
-    sideways,
+    element("section", { class: "figure", "aria-label": f.title }, headOf(f, menu), scroll, sideways, ...shownCode),
     chosen,
     element(
       "p",
