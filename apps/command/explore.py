@@ -17,7 +17,7 @@ from .progress import working
 @click.option("--port", type=click.IntRange(1, 65535), default=8050, show_default=True, help="Port to answer on.")
 @click.option("--open-to-others", is_flag=True, help="Allow an address that other machines reach.")
 @click.option("--export", "folder", metavar="DIR", help="Write the pages as files that open from disk, and end.")
-@click.option("--figures", is_flag=True, help="With --export: also draw the figures of the claims; half a minute.")
+@click.option("--figures", is_flag=True, help="With --export: also draw the figures of the claims; a minute.")
 @click.option("--address", metavar="URL", help="With --export: where the pages will stand, for pictures of links.")
 def explore(host: str, port: int, open_to_others: bool, folder: str | None, figures: bool, address: str | None) -> None:
     """Open the interactive explorer in a browser: sliders, and pictures that follow them."""

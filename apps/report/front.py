@@ -74,12 +74,18 @@ def chain_finding(result: xr.Dataset, figure: go.Figure) -> tuple[str, dict[str,
 
 def leap_finding() -> tuple[str, dict[str, Any]]:
     """LEAP's headline, printed and in packets under the first reading of the paper."""
-    printed, ours = {}, {}
+    printed, ours, ends = {}, {}, {}
     for sender, claim in BUSIEST.items():
         printed[sender] = float(ledger.get_claim(claim).published_text)
-        ours[sender] = float(ledger.recorded()["rows"][claim]["readings"][0][2])
-    words = [f"{100 * table['Reno']:.0f} % to {100 * table['LEAP']:.0f} %" for table in (printed, ours)]
-    text = f"LEAP is said to lift finished transfers from {words[0]} in congestion. Packets give {words[1]}."
+        row = ledger.recorded()["rows"][claim]
+        ours[sender] = float(row["readings"][0][2])
+        packets = row["packets"] if row["shown"] == row["readings"][0][0] else None
+        ends[sender] = f" ({100 * packets['low']:.1f} to {100 * packets['high']:.1f})" if packets else ""
+    text = (
+        f"LEAP is said to lift finished transfers in congestion from {100 * printed['Reno']:.0f} % to "
+        f"{100 * printed['LEAP']:.0f} %. Packets give {100 * ours['Reno']:.0f} %{ends['Reno']} with Reno and "
+        f"{100 * ours['LEAP']:.0f} %{ends['LEAP']} with LEAP."
+    )
     data = [
         {"type": "bar", "name": name, "x": list(table), "y": list(table.values()), "marker": {"color": colour}}
         for name, table, colour in (("printed", printed, GREY), ("packets", ours, BLUE))

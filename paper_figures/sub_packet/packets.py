@@ -78,18 +78,22 @@ def fig2(result: xr.Dataset) -> go.Figure:
 
 @figure_of("sub_packet.fig3", "Fig. 3: goodput of 100 flows in slices of 20 s", "sub_packet.slices")
 def fig3(result: xr.Dataset) -> go.Figure:
-    """Lines: mean over slices, a reading each. Mark: the printed share of flows that get nothing."""
+    """Lines: each percentile's mean over slices; points: the fraction that gets nothing. Mark: that of the paper."""
     share = 10.0  # kbit/s, of 100 flows on 1 Mbit/s
     drawing = _blank(
-        "goodput in 20 s [kbit/s]", "fraction of flows", yaxis_range=[0, 1.02], yaxis_tickformat="~%", height=560
-    )
+        "goodput in 20 s, mean over slices [kbit/s]", "fraction of flows (points: that get nothing)",
+        yaxis_range=[0, 1.02], yaxis_tickformat="~%", height=560,
+    )  # fmt: skip
     part = result.sel(flows="100").mean("replication")
     for i, reading in enumerate(part.reading.values):
         values = [float(part[f"slice_{p}"].isel(reading=i)) * share for p in PERCENTS]
+        colour = COLOURS[i % len(COLOURS)] if i < len(COLOURS) else "lightgrey"
         drawing.add_scatter(
             x=values, y=[p / 100 for p in PERCENTS], name=str(reading), mode="lines",
-            line={"color": COLOURS[i % len(COLOURS)] if i < len(COLOURS) else "lightgrey", "width": 3 if i == 0 else 1},
+            line={"color": colour, "width": 3 if i == 0 else 1},
         )  # fmt: skip
+        nothing = [float(part.locked_out.isel(reading=i))]
+        drawing.add_scatter(x=[0.0], y=nothing, mode="markers", marker={"color": colour}, showlegend=False)
     low, high = (published("fig3.locked_out"), published("fig3.locked_out") + published("fig3.next_thirty") * 1.5)
     _mark(drawing, [0.0], [low], "printed: get nothing")
     drawing.add_hline(y=high, line={"dash": "dot"}, annotation_text="the paper: above, 80 % of the link")

@@ -21,7 +21,7 @@ def facts(whole: bool = False) -> dict[str, Any]:
     cells = {
         link: [
             [
-                {name: round(float(one[name]), 4) for name in names}
+                {name: round(float(one[name]), 8) for name in names}
                 | {"verdict": str(one.verdict.item()), "delay": [round(1e3 * float(x), 1) for x in one.queueing_delay]}
                 for one in (result.sel(link=link, sender=a, beside=b) for b in study.senders)
             ]

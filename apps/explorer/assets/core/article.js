@@ -96,6 +96,7 @@ const guessing = (guess, number, reveal) => {
     step: guess.step,
     value: (low + high) / 2,
     "aria-label": question,
+    autocomplete: "off", // a browser that comes back would move it without a word
   });
   const put = () => {
     text.textContent = word(Number(slider.value));
@@ -310,10 +311,12 @@ export const article = (root, spec) => {
       after,
     );
   });
+  /** Back from a step leads to where its link was pressed. */
+  const leave = () => history.replaceState({ left: scrollY }, "");
   const links = steps.map((step, k) =>
     element(
       "a",
-      { href: `#step=${k + 1}`, title: step.heading, "aria-label": `Step ${k + 1}: ${step.heading}` },
+      { href: `#step=${k + 1}`, title: step.heading, "aria-label": `Step ${k + 1}: ${step.heading}`, onclick: leave },
       String(k + 1),
     ),
   );
@@ -381,7 +384,7 @@ export const article = (root, spec) => {
       if (complaints.length) history.replaceState(null, "", location.pathname);
       if (moved && word === undefined) {
         led = false;
-        scrollTo(0, 0);
+        scrollTo(0, history.state?.left ?? 0);
       }
       if (current < 0)
         show(0); // nothing has scrolled yet, and the text needs no layout before the picture

@@ -14,8 +14,8 @@ import { stage } from "./stage.js";
 
 const RESTS = 200; // [ms] after the last move, until the address follows
 
-/** Where the words of an address stand: a served page's after ?, a file's after #. */
-export const written = (spec) => (spec.answers ? location.search.slice(1) : location.hash.slice(1));
+/** The words of an address: a served page's after ?, a file's after #, or after ? in a link of a served page. */
+export const written = (spec) => (!spec.answers && location.hash.slice(1)) || location.search.slice(1);
 
 /** What is mounted: its end removes listeners, timers and pictures. */
 let mounted = new AbortController();

@@ -127,7 +127,7 @@ const saveMenu = (spec, f, figureOf, values, say, code) => {
     SVG: (figure) => save(file("svg"), captioned(svgOf(figure), caption(figure)), "image/svg+xml"),
     CSV: (figure) => save(file("csv"), csv(figure.rows()), "text/csv"),
     NetCDF: (figure) => save(file("nc"), netcdf(figure.rows(), f.title), "application/x-netcdf"),
-    ...(values || spec.written ? links : { "Copy a link": () => copied(location.href, say) }),
+    ...(values || (spec.written && f.embed !== false) ? links : { "Copy a link": () => copied(location.href, say) }),
     ...(code || f.code ? { "Show the code": () => shownCode(code || f.code()) } : {}),
     ...(spec.plotly && KINDS[f.kind]?.prototype.kept ? { "Open as a Plotly figure": (figure) => opened(figure) } : {}),
   };

@@ -287,6 +287,17 @@ const choosing = ({ question: text, choices, answer }, reveal, restart) => {
   return { panel, show() {}, figure: null };
 };
 
+/** Where nothing is to be drawn or chosen: the answer on demand. */
+const bare = (reveal) => {
+  const shown = () => {
+    reveal();
+    panel.remove();
+  };
+  const button = element("button", { type: "button", onclick: shown }, "Show the answer");
+  const panel = element("p", { class: "guess-panel" }, "Say what you expect, then look. ", button);
+  return { panel, show() {}, figure: null };
+};
+
 /** Whether an address has the switch on. */
 const inAddress = () => new URLSearchParams(location.search || location.hash.slice(1)).get("guess") === "first";
 
@@ -312,7 +323,7 @@ export const first = (root, figures, changed, signal) => {
       asked = chosen ? null : question(all);
     if (chosen) open = choosing(chosen.data.guess, reveal, start);
     else if (asked) open = drawing({ ...asked, restart: start }, reveal);
-    else return;
+    else open = bare(reveal);
     if (open.figure) {
       open.figure.box.before(open.panel);
       open.figure.box.hidden = true;

@@ -308,10 +308,10 @@ export class Strip extends Picture {
 
   rows() {
     return [
-      ["sender", "packet", "sent at [s]", "segment, or the next expected one"],
+      ["sender", "packet", "sent at [s]", "segment, or the next expected one", "dropped"],
       ...this.data.panels.flatMap(({ name, sends, acks }) => [
-        ...sends.map((one) => [name, "data", one.time, one.segment + 1]),
-        ...acks.map((one) => [name, "ACK", one.time, one.asks + 1]),
+        ...sends.map((one) => [name, "data", one.time, one.segment + 1, one.lost ? "yes" : "no"]),
+        ...acks.map((one) => [name, "ACK", one.time, one.asks + 1, one.lost ? "yes" : "no"]),
       ]),
     ];
   }

@@ -90,15 +90,20 @@ const mount = (root, spec, signal) => {
     const f = {
       ...{ name, title, kind: "plot", alt: `Figure ${name}; its numbers are below`, file: name.replace(".", "-") },
       page: true,
+      embed: name === row.figure, // what must be simulated is no figure of an address
       code: () => (framed ? root : items.get(row.name).body).querySelector(".code"),
     };
-    const alone = { ...spec, written: () => new URLSearchParams({ open: row.name }).toString() };
+    const own = new URLSearchParams({ open: row.name }).toString();
+    const alone = { ...spec, written: () => own, source: () => `tcpdynamics explorer, claims?${own}` };
     const { plot, node } = plotSection(alone, f, (words) => {
       said.textContent = words;
     });
     plots.get(name)?.destroy();
     plots.set(name, plot);
     box.replaceChildren(node, said);
+    const verdict = row.verdict ? `, ${row.verdict}` : "";
+    figure.says ||= `${facts.papers[row.paper]}, ${row.where}${verdict}: ${row.published}`;
+    plot.says = figure.says;
     plot.show(figure);
   };
   /** A job with a button, progress and cancel; `ended(its)` when it is done. */
@@ -190,7 +195,11 @@ const mount = (root, spec, signal) => {
       );
       await draw(row, box);
     } catch (error) {
-      body.append(complaint(`Not all is here: ${error.message}.`));
+      const again = () => fill(row);
+      body.append(
+        complaint(`Not all is here: ${error.message}.`),
+        element("p", {}, element("button", { type: "button", onclick: again }, "Try again")),
+      );
     }
     root.dispatchEvent(new CustomEvent("drawn"));
   };

@@ -232,11 +232,12 @@ const chainHolds = (values, facts, now, run, linux) => {
   return `${each}. It takes losses for independent, and the buffer for always full.${from}`;
 };
 
-const packetsHold = (spec, values, run) => {
+const packetsHold = (spec, values, run, linux) => {
   if (values.sender === "linux-bbr") return "Not here: the packet simulator has no BBR.";
   if (!run) return spec.answers ? "Not run on this link yet." : "It needs the served page (tcpdynamics explore).";
   const { runs, seconds } = run.data;
-  return `${runs} runs of ${brief(seconds)} s.`;
+  const elsewhere = " The simulator was compared with Linux on other links only (docs, How far to trust it).";
+  return `${runs} runs of ${brief(seconds)} s.${linux ? "" : elsewhere}`;
 };
 
 /** The six stacks at a link: the least and the greatest mean. */
@@ -317,7 +318,7 @@ page("my-link", {
     });
     const holds = [
       chainHolds(values, facts, now, run, linuxAt(values.users)),
-      packetsHold(spec, values, run),
+      packetsHold(spec, values, run, linux),
       linux ? `${facts.kernel}. ${described(linux, values)}` : "No record near this link.",
       stacks.length
         ? `${stacks.length} stacks, each compared with itself. ${described(stack, values)}`
@@ -397,18 +398,24 @@ const WORDS = {
   median_wait: (x) => `The median packet waits ${x}.`,
 };
 
-/** What several results of a link are in words, from the least to the greatest: each gives its number of a quantity. */
+/**
+ * What several results of a link are in words, from the least to the greatest: each gives its number of a quantity. One
+ * result alone has its interval.
+ */
 const inWords = (results) =>
   Object.entries(WORDS)
-    .map(([key, write]) => ({ key, write, all: results.map((one) => one(key)) }))
+    .map(([key, write]) => ({ key, write, each: results.map((one) => one(key)) }))
+    .map((one) => ({ ...one, all: one.each.map((x) => x?.mean ?? x) }))
     .filter(({ all }) => all.every(Number.isFinite))
-    .map(({ key, write, all }) =>
-      write(fromTo(Math.min(...all), Math.max(...all), (QUANTITIES[key] || QUANTITIES.wait)[1])),
-    )
+    .map(({ key, write, each: [first], all }) => {
+      const word = (QUANTITIES[key] || QUANTITIES.wait)[1],
+        alone = all.length === 1 && typeof first === "object";
+      return write(alone ? withInterval(first, word) : fromTo(Math.min(...all), Math.max(...all), word));
+    })
     .join(" ");
 
-const ofRun = (run) => (key) => run.data[key]?.mean;
-const ofRecord = (point) => (key) => point[key]?.[0];
+const ofRun = (run) => (key) => run.data[key];
+const ofRecord = (point) => (key) => point[key] && ends(point[key]);
 
 /** Of results with other numbers of users, the two on both sides; nothing where a side has none. */
 const bothSides = (results, n) => {

@@ -63,7 +63,9 @@ const mount = (root, spec) => {
   ];
   const code = () =>
     "from tcpdynamics.validation.comparisons import LinuxStacks\n\nresult = LinuxStacks().run()\n" +
-    `print(result.share.sel(link=${JSON.stringify(state.link)}).to_pandas())\n`;
+    `one = result.sel(link=${JSON.stringify(state.link)})\n` +
+    'columns = ["share", "share_low", "share_high", "use", "loss", "verdict"]\n' +
+    'print(one[columns].to_dataframe().reset_index()[["sender", "beside", *columns]].to_csv(index=False))\n';
 
   const sideways = element("p", { class: "note", hidden: true }, "The table scrolls sideways.");
   const /** @type {(() => void)[]} */ codes = [];
