@@ -219,8 +219,8 @@ def test_a_pool_that_runs_low_in_the_middle_of_a_burst_grows(monkeypatch):
         sizes.append(len(sim.events))
         return grow(sim, 24 if len(sim.events) == 0 else 16)
 
-    def careless(scenario, seed):
-        sim = build(scenario, seed)
+    def careless(scenario, seed, keyed):
+        sim = build(scenario, seed, keyed)
         sim.world["margin"] = 8
         return sim
 

@@ -9,6 +9,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
+from both_ways import both_ways
 from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
@@ -247,3 +248,12 @@ def test_hostile_scenarios(scenario):
 @given(scenarios())
 def test_many_hostile_scenarios(scenario):
     check_one(scenario)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(scenarios())
+def test_departures_on_arrival_and_events_give_the_same_on_the_clock_of_ns2(scenario):
+    try:
+        both_ways(dataclasses.replace(scenario, clock="double"))
+    except ScenarioError:
+        reject()  # a list of drops that names no link

@@ -37,20 +37,33 @@ def execute(
     """
     # Interpreted, NumPy's scalars would warn of the wrap-around that the random streams want.
     with np.errstate(over="ignore"):
-        sim = build(scenario, seed)
-        loop.start(sim.world)
-        pieces = np.zeros((PIECES + 1, 2, scenario.count), np.int64)
-        sim, half, stopped = _run_part(sim, scenario, 0, progress, stop)
-        before, after = half, half
-        if not stopped:
-            sim, before, stopped = _run_part(sim, scenario, 1, progress, stop)
-            after = before
-        set_epochs(scenario, sim, half, before)
-        if not stopped:
-            sim, after, stopped = _run_part(sim, scenario, 2, progress, stop, pieces)
-        now = float(sim.world[0].now)
-        close_epochs(sim, now)
-        in_flight = check_conservation(sim)
+        try:
+            return _execute(scenario, seed, True, progress, stop)
+        except _UndecidedError:
+            return _execute(scenario, seed, False, progress, stop)
+
+
+class _UndecidedError(Exception):
+    """Two events of a run come at the same time, and only an event at the end of each transmission orders them."""
+
+
+def _execute(
+    scenario: Scenario, seed: int, keyed: bool, progress: Callable[[float], None] | None, stop: threading.Event | None
+) -> Run:
+    sim = build(scenario, seed, keyed)
+    loop.start(sim.world)
+    pieces = np.zeros((PIECES + 1, 2, scenario.count), np.int64)
+    sim, half, stopped = _run_part(sim, scenario, 0, progress, stop)
+    before, after = half, half
+    if not stopped:
+        sim, before, stopped = _run_part(sim, scenario, 1, progress, stop)
+        after = before
+    set_epochs(scenario, sim, half, before)
+    if not stopped:
+        sim, after, stopped = _run_part(sim, scenario, 2, progress, stop, pieces)
+    now = float(sim.world[0].now)
+    close_epochs(sim, now)
+    in_flight = check_conservation(sim)
     measured = after.counts - before.counts
     # These are counted inside the measured part from the beginning.
     received = [k.DELIVERED, k.GOODPUT, k.HANDSHAKES]
@@ -86,6 +99,8 @@ def _run(
                 sim = bind(sim._replace(queues=_double(sim.queues)))
             elif status == k.GROW_CONNECTIONS:
                 sim = bind(sim._replace(connections=_double(sim.connections)))
+            elif status == k.UNDECIDED:
+                raise _UndecidedError
             elif status == k.BROKEN:
                 raise ConservationError("a segment left the receiver's window; please report this run")
             else:

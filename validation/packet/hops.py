@@ -92,7 +92,13 @@ def _further(scenario: Scenario, rows: list[Any], way: Any, group: Flows) -> Way
 
 
 def mark_through(
-    scenario: Scenario, flows: Any, hops: Any, links: Any, drops: NDArray[np.int64], ways: dict[int, list[Way]]
+    scenario: Scenario,
+    flows: Any,
+    hops: Any,
+    links: Any,
+    drops: NDArray[np.int64],
+    ways: dict[int, list[Way]],
+    keyed: bool,
 ) -> None:
     """Which hops need no event of their own, and which flows no event at their receiver."""
     private = np.bincount(hops["link"], minlength=len(links)) == 1
@@ -118,7 +124,8 @@ def mark_through(
                 and not group.windowless
                 and not group.has_users  # when data comes is compared with when connections begin
                 and not group.paced
-                and not scenario.exact
+                and (keyed or not scenario.exact)
+                and not (keyed and scenario.record.receives)  # the trace has events of one time in their order
             )
             i += 1
 
@@ -164,7 +171,7 @@ def _fast(scenario: Scenario, size: int) -> float:
     return 8.0 * size / FAST if scenario.exact else 0.0
 
 
-def make_links(scenario: Scenario) -> tuple[Any, NDArray[np.float64], NDArray[np.int32]]:
+def make_links(scenario: Scenario, keyed: bool = False) -> tuple[Any, NDArray[np.float64], NDArray[np.int32]]:
     """The records of the links and the rings of their queues."""
     links = k.zeroed(len(scenario.ways), k.LINK)
     first = 0
@@ -173,12 +180,17 @@ def make_links(scenario: Scenario) -> tuple[Any, NDArray[np.float64], NDArray[np
         row = links[i]
         # A ring needs a limit; the length of a queue without one is known where it is a list.
         unlimited = way.buffer is None and way.buffer_bytes is None and scenario.record.queues is not None
-        served = way.needs_service or unlimited or (way.service == "auto" and scenario.exact)
+        exactly = way.service == "auto" and scenario.exact
+        served = (
+            way.needs_service or unlimited or (exactly and not (keyed and way.name not in scenario.read_by_routers))
+        )
         row["rate"] = math.inf if way.rate is None else way.rate
         row["loss"] = -1.0 if way.loses and not way.loses_alike else way.loss
         row["discipline"] = list(MECHANISMS).index(way.mechanism)
         row["number"] = i
         row["served"] = served and way.rate is not None
+        row["keyed"] = exactly and not row["served"] and way.rate is not None
+        row["free_at"] = row["latest"] = -1.0
         row["limit"] = -1 if way.buffer is None else way.buffer - 1
         row["limit_bytes"] = -1 if way.buffer_bytes is None else way.buffer_bytes
         capacity = 0

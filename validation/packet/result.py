@@ -327,7 +327,7 @@ def what_you_ran(scenario: Scenario, seed: int) -> dict[str, Any]:
         if link.needs_service or (scenario.record.queues is not None and unlimited):
             way["service"] = "served"
         elif link.service == "auto":
-            way["service"] = "served" if scenario.exact else "analytic"
+            way["service"] = "auto" if scenario.exact else "analytic"
     return {**table(scenario), "seed": seed, "flows": flows, "links": links, "clock": clock, "engine": ENGINE}
 
 

@@ -26,28 +26,34 @@ from .scenario.flows import Flows
 from .scenario.scenario import SILENCE_BINS, Scenario, refuse_above
 
 
-def build(scenario: Scenario, seed: int) -> k.Sim:
-    """Allocate and fill the arrays of a run."""
+def build(scenario: Scenario, seed: int, keyed: bool = False) -> k.Sim:
+    """Allocate and fill the arrays of a run.
+
+    With `keyed`, a run on ns-2's clock has no event at the end of a transmission wherever it can do without, and ends
+    as undecided where a tie needs one.
+    """
+    keyed = keyed and scenario.exact
     for index, group in enumerate(scenario.flows):
         if group.program is not None:
             text = "flows.program: this simulator runs no programs; take run_linux, or tcpdynamics testbed"
             raise numbered(ScenarioError(text), "flows", index, len(scenario.flows))
     n, ring = scenario.count, scenario.ring
     flows = k.zeroed(n, k.FLOW)
-    links, queue_time, queue_size = make_links(scenario)
+    links, queue_time, queue_size = make_links(scenario, keyed)
     word = int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0])
     routes, rules = fill_flows(scenario, word, flows)
     hops, several = make_hops(scenario, flows, routes)
     drops = _drops(scenario, flows, hops, several)
     draft = Draft(scenario, word, flows, hops, links, several)
     fill_parts(draft)
-    mark_through(scenario, flows, hops, links, drops, several)
+    mark_through(scenario, flows, hops, links, drops, several, keyed)
     # About one event in a bucket; a factor of four either way costs nothing.
     width = 1.0 / max(scenario.packet_rate * max(1.0, len(hops) / n), 1.0)
     buckets = _bucket_count(scenario, width)
     longest, words = scenario.longest + 8, k.FLOW.itemsize // 8
     has_users = any(group.has_users for group in scenario.flows)
     world = _world(scenario, has_users, 1.0 / width, buckets, longest)
+    world["keyed"] = keyed
     for name, value in draft.world.items():
         world[name] = value
     record = scenario.record
@@ -57,7 +63,8 @@ def build(scenario: Scenario, seed: int) -> k.Sim:
         world=world, flows=flows, links=links, hops=hops, events=k.zeroed(0, k.EVENT),
         blocks=np.zeros((0 if selective else 1, 6), np.int64),
         buckets=np.full((buckets if scenario.scheduler == "calendar" else 1, 2), -1, np.int32),
-        heap=np.zeros(0 if scenario.scheduler == "heap" else 1, np.int64), sacked=np.zeros((n, ring), np.int32),
+        heap=np.zeros(0 if scenario.scheduler == "heap" else 1, np.int64),
+        orders=np.zeros(0 if scenario.scheduler == "heap" else 1, np.int64), sacked=np.zeros((n, ring), np.int32),
         received=np.zeros((n, ring), np.int32), stack=np.zeros((n if selective else 1, 6), np.int64),
         waits=np.zeros((len(links), k.WAITS), np.int64),
         queue_time=queue_time, queue_size=queue_size, out_seq=np.zeros(2 * longest + 8, np.int64),
@@ -281,11 +288,11 @@ def add_events(sim: k.Sim, more: int) -> k.Sim:
     events["what"][old:] = k.FREE
     sim.world["free_event"] = old
     sim.world["free_count"] += more
-    blocks, headers, heap = sim.blocks, sim.headers, sim.heap
+    blocks, headers, heap, orders = sim.blocks, sim.headers, sim.heap, sim.orders
     if len(blocks) != 1:
         blocks = np.concatenate([blocks, np.zeros((more, 6), np.int64)])
     if len(headers) != 1:
         headers = np.concatenate([headers, np.zeros((more, 2))])
     if sim.world["heap"][0]:
-        heap = np.concatenate([heap, np.zeros(more, np.int64)])
-    return bind(sim._replace(events=events, blocks=blocks, headers=headers, heap=heap))
+        heap, orders = (np.concatenate([one, np.zeros(more, np.int64)]) for one in (heap, orders))
+    return bind(sim._replace(events=events, blocks=blocks, headers=headers, heap=heap, orders=orders))

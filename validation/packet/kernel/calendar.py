@@ -1,6 +1,11 @@
 """The list of events to come: a calendar queue, and a binary heap to test it against.
 
 An event keeps its slot while its packet travels; equal times keep the order in which they were scheduled.
+
+Where departures are computed ahead, an event is scheduled before its time. Runs whose ties matter to the last event, as
+in ns-2, are `keyed` then: an event knows `since` when it would have been scheduled, had there been an event at the end
+of each transmission, and equal times are ordered by that. Where both are equal and one of two events was not scheduled
+then, nothing here decides, and the caller has to begin anew with those events (`w.undecided`).
 """
 
 from __future__ import annotations
@@ -11,7 +16,7 @@ import numpy as np
 
 from . import views as at
 from .jit import called, inlined
-from .records import FREE
+from .records import ACKED, FREE
 
 
 @inlined
@@ -32,20 +37,27 @@ def free_slot(w: Any, slot: Any) -> None:
     w.free_count += 1
 
 
+@inlined
+def _not_after(w: Any, e: Any, time: Any, since: Any) -> Any:
+    """Does a scheduled event come before one of these two times?"""
+    return e.time < time or (e.time == time and (w.keyed == 0 or abs(e.since) <= since))
+
+
 def _insert(w: Any, slot: Any, time: Any) -> None:
-    """Schedule the event in `slot`."""
+    """Schedule the event in `slot`, whose `since` is set."""
     buckets, heap = at.buckets(w), at.heap(w)
     e = at.event(w, slot)
     e.time = time
+    since = abs(e.since)
     if w.heap:
         w.order += 1
-        e.order = w.order
+        at.orders(w)[slot] = w.order
         place = w.heap_count
         w.heap_count += 1
         while place > 0:
             parent = (place - 1) >> 1
             above = heap[parent]
-            if at.event(w, above).time <= time:  # equal times keep their order
+            if _not_after(w, at.event(w, above), time, since):
                 break
             heap[place] = above
             place = parent
@@ -53,7 +65,7 @@ def _insert(w: Any, slot: Any, time: Any) -> None:
         return
     bucket = np.int64(time * w.inv_width) & w.mask
     after = buckets[bucket, 0]
-    if after < 0 or at.event(w, after).time > time:
+    if after < 0 or not _not_after(w, at.event(w, after), time, since):
         e.next = after
         buckets[bucket, 0] = slot
         if after < 0:
@@ -61,14 +73,14 @@ def _insert(w: Any, slot: Any, time: Any) -> None:
         return
     # Last in its list: thousands of events at one time must not each walk past the others.
     before = np.int64(buckets[bucket, 1])
-    if at.event(w, before).time <= time:
+    if _not_after(w, at.event(w, before), time, since):
         e.next = -1
         at.event(w, before).next = slot
         buckets[bucket, 1] = slot
         return
     before = np.int64(after)
     after = at.event(w, before).next
-    while after >= 0 and at.event(w, after).time <= time:
+    while after >= 0 and _not_after(w, at.event(w, after), time, since):
         before = after
         after = at.event(w, before).next
     e.next = after
@@ -83,8 +95,15 @@ insert = called(_insert)
 @called
 def schedule(w: Any, time: Any, what: Any, flow: Any, seq: Any) -> None:
     """Schedule an event that is no packet."""
+    schedule_since(w, time, w.now, what, flow, seq)
+
+
+@called
+def schedule_since(w: Any, time: Any, since: Any, what: Any, flow: Any, seq: Any) -> None:
+    """The same of an event that takes the place of one that was scheduled at `since`."""
     slot = new_slot(w)
     e = at.event(w, slot)
+    e.since = since
     e.what = what
     e.flow = flow
     e.seq = seq
@@ -117,14 +136,32 @@ def unlink(w: Any, slot: Any) -> None:
     """Take the earliest event, in `slot`, off the list; the slot stays its owner's."""
     if w.heap:
         _drop_root(w)
+        following = at.heap(w)[0] if w.heap_count > 0 else -1
     else:
-        at.buckets(w)[w.bucket & w.mask, 0] = at.event(w, slot).next
+        following = np.int64(at.event(w, slot).next)
+        at.buckets(w)[w.bucket & w.mask, 0] = following
+    if w.keyed and following >= 0 and at.event(w, following).time == at.event(w, slot).time:
+        _look_at_tie(w, at.event(w, slot), at.event(w, following))
+
+
+@called
+def _look_at_tie(w: Any, e: Any, following: Any) -> None:
+    """Of two events of one time: is their order known? That of a flow's packets at one place is."""
+    if abs(e.since) != abs(following.since) or (e.since >= 0.0 and following.since >= 0.0):
+        return
+    alike = e.flow == following.flow and e.what == following.what and e.hop == following.hop
+    if not alike or e.since >= 0.0 or following.since >= 0.0 or e.what > ACKED:
+        w.undecided = 1
 
 
 @inlined
 def _before(w: Any, a: Any, b: Any) -> Any:
     ea, eb = at.event(w, a), at.event(w, b)
-    return ea.time < eb.time or (ea.time == eb.time and ea.order < eb.order)
+    if ea.time != eb.time:
+        return ea.time < eb.time
+    if w.keyed and abs(ea.since) != abs(eb.since):
+        return abs(ea.since) < abs(eb.since)
+    return at.orders(w)[a] < at.orders(w)[b]
 
 
 @inlined

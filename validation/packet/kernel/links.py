@@ -2,8 +2,9 @@
 
 Analytic: first in, first out at a fixed rate, so the departure is known on arrival and the queue is a ring of the
 times at which waiting packets enter service. Served: a list of packets, and an event at the end of each
-transmission; what disciplines that reorder need. Whom a queue refuses and whom it
-sends next is the choice of its discipline, see `queues`.
+transmission; what disciplines that reorder need. A keyed link is analytic, too, and knows when the end of each
+transmission would have been scheduled: at a tie it decides as a served one does (`calendar`). Whom a queue refuses and
+whom it sends next is the choice of its discipline, see `queues`.
 """
 
 from __future__ import annotations
@@ -63,6 +64,7 @@ def pass_through(w: Any, e: Any) -> None:
         if e.on >= 0:
             at.link(w, e.on).left += 1
         start = max(e.time, line.free_at)
+        behind = line.free_at >= e.time or start != w.now
         tx = tx_time(w, hop, line.rate, e.length)
         line.free_at = start + tx
         line.wait_sum += start - e.time
@@ -71,6 +73,8 @@ def pass_through(w: Any, e: Any) -> None:
         if line.free_at >= w.edge:
             ahead_of_edge(w, e, hop.link, e.time, start, tx)
         _travel(e, hop, start, tx)
+        if line.keyed:
+            e.since = -start if behind else start
 
 
 @inlined
@@ -83,6 +87,7 @@ def join(w: Any, slot: Any) -> Any:
         e.mark |= k.DELAYED
         e.what = k.ARRIVE
         e.on = -1
+        e.since = w.now
         insert(w, slot, delayed_arrival(w, f, hop, w.now))
         return False
     e.mark &= ~k.DELAYED
@@ -101,17 +106,19 @@ def join(w: Any, slot: Any) -> Any:
         return _join_served(w, slot, e, hop, line, lost)
     start = max(w.now, line.free_at)
     drain(w, line)
+    busy = line.free_at > w.now or (line.keyed and line.free_at == w.now and not _served_by_now(w, line.latest))
     if w.queueing == 1:
         sample_queue(w, hop.link)
-    if start <= w.now:
+    if not busy:
         line.woke = w.now
-    elif line.waiting > 0 and line.waiting >= line.limit - 1:
-        _meet(w, line, hop, at.queue_time(w)[line.first + line.head] - w.now)
-    if lost or not droptail.admits(w, line, e.length, start > w.now):
+        line.began = w.now
+    elif (line.waiting > 0 or line.keyed) and line.waiting >= line.limit - 1:
+        _meet(w, line, hop, _next_departure(w, line) - w.now)
+    if lost or not droptail.admits(w, line, e.length, busy):
         lose(w, slot, line)
         return False
     tx = tx_time(w, hop, line.rate, e.length)
-    if line.capacity > 0 and start > w.now:
+    if line.capacity > 0 and busy:
         if line.waiting >= line.capacity:
             w.broken = 1
             return False
@@ -123,6 +130,7 @@ def join(w: Any, slot: Any) -> Any:
         line.waiting += 1
         line.waiting_bytes += e.length
     line.free_at = start + tx
+    line.latest = start
     line.wait_sum += start - w.now
     count_wait(w, hop.link, start, start - w.now)
     line.work_sum += tx
@@ -130,17 +138,39 @@ def join(w: Any, slot: Any) -> Any:
     if line.free_at >= w.edge:
         ahead_of_edge(w, e, hop.link, w.now, start, tx)
     _travel(e, hop, start, tx)
+    e.since = -start if line.keyed and busy else w.now
     return True
 
 
 @inlined
 def drain(w: Any, line: Any) -> None:
-    """Packets of an analytic link that have entered service by now wait no longer; at a tie, they go first."""
+    """Packets of an analytic link that have entered service by now wait no longer; at a tie, they go first.
+
+    On a keyed link a tie is that of the event at the end of the transmission before and of the one that acts now.
+    """
     if line.capacity > 0:
-        while line.waiting > 0 and at.queue_time(w)[line.first + line.head] <= w.now:
+        while line.waiting > 0:
+            start = at.queue_time(w)[line.first + line.head]
+            if start > w.now or (line.keyed and start == w.now and not _served_by_now(w, line.began)):
+                break
+            line.began = start
             line.waiting_bytes -= at.queue_size(w)[line.first + line.head]
             line.head = line.head + 1 if line.head + 1 < line.capacity else 0
             line.waiting -= 1
+
+
+@called
+def _served_by_now(w: Any, since: Any) -> Any:
+    """Comes the end of a transmission, an event of this moment that is scheduled at `since`, before what acts now?"""
+    if since == abs(w.since):
+        w.undecided = 1
+    return since < abs(w.since)
+
+
+@inlined
+def _next_departure(w: Any, line: Any) -> Any:
+    """When the packet that an analytic link is sending has left."""
+    return at.queue_time(w)[line.first + line.head] if line.waiting > 0 else line.free_at
 
 
 @inlined
@@ -201,9 +231,11 @@ def _start_service(w: Any, slot: Any, link: Any) -> None:
         ahead_of_edge(w, e, link, w.now, w.now, tx)
     # The packet first, then the end of its transmission: ns-2's order, which decides exact ties.
     _travel(e, hop, w.now, tx)
+    e.since = w.now
     insert(w, slot, line.arrival if line.departs else e.time)
     at.event(w, line.serve_event).what = k.SERVE
     at.event(w, line.serve_event).seq = link
+    at.event(w, line.serve_event).since = w.now
     insert(w, line.serve_event, line.free_at)
 
 

@@ -68,17 +68,18 @@ def advance(world: Any, until: Any, budget: Any) -> Any:
             if full:
                 return full
         if budget <= (w.scanned - begun) >> 6:  # 64 steps of a search take about as long as an event
-            return k.BROKEN if w.broken else k.PAUSED
+            return _verdict(w, k.PAUSED)
         budget -= 1
         slot = earliest(w)
         if slot < 0 or at.event(w, slot).time >= until:
             w.now = until
-            return k.BROKEN if w.broken else k.DONE
+            return _verdict(w, k.DONE)
         unlink(w, slot)
         w.out_head = 0
         w.out_count = 0
         e = at.event(w, slot)
         w.now = e.time
+        w.since = e.since
         what = e.what
         answering = what in (k.RECEIVE, k.DELACK)
         if what == k.ARRIVE:
@@ -109,6 +110,12 @@ def advance(world: Any, until: Any, budget: Any) -> Any:
                 waiting = slot
         if w.send:
             _send(w, w.out_flow)
+
+
+@called
+def _verdict(w: Any, otherwise: Any) -> Any:
+    """Why the loop ends now."""
+    return k.BROKEN if w.broken else k.UNDECIDED if w.undecided else otherwise
 
 
 @inlined
@@ -191,6 +198,7 @@ def _receive_ahead(w: Any, f: Any, i: Any, slot: Any, kind: Any) -> None:
     e.hop = f.back_hop
     e.what = k.ACKED if f.back_hop == f.back_end else k.ARRIVE
     e.time = receipt + f.back_access
+    e.since = -receipt
     pass_through(w, e)
 
 
@@ -206,6 +214,7 @@ def _received(w: Any, slot: Any) -> Any:
         return paced.receipt(w, f, i, slot)
     if must_answer_first(f, e.mark):  # the packet comes again, at the same time
         e.on = -1
+        e.since = w.now
         insert_here(w, slot, w.now)
         return held_ack(w, f, i, f.ack_timer)
     note_marks(f, e.mark)

@@ -184,6 +184,7 @@ def launch_ack(w: Any, f: Any, slot: Any) -> Any:
     e = at.event(w, slot)
     e.hop = f.back_hop
     e.time = w.now + f.back_access
+    e.since = w.now
     e.what = ACKED if f.back_hop == f.back_end else ARRIVE
     if f.back_hop < f.back_end and at.hop(w, f.back_hop).through:
         pass_through(w, e)

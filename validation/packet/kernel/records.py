@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 # Why the loop came back.
-DONE, PAUSED, GROW_EVENTS, GROW_TRACE, GROW_WINDOWS, GROW_QUEUES, BROKEN, GROW_CONNECTIONS = range(8)
+DONE, PAUSED, GROW_EVENTS, GROW_TRACE, GROW_WINDOWS, GROW_QUEUES, BROKEN, GROW_CONNECTIONS, UNDECIDED = range(9)
 
 # Kinds of event. ARRIVE: a packet at the queue of its hop; RECEIVE: a segment at its receiver; ACKED: an
 # acknowledgement at its sender; SERVE: the end of a transmission on a served link; WAITING: a packet in the list of a
@@ -103,15 +103,17 @@ def _fields(kind: Any, names: str) -> list[tuple[str, Any]]:
 
 #: Arrays of a run other than `world`, which says where they are.
 ARRAYS = (
-    "flows links hops events blocks buckets heap sacked received stack queue_time queue_size out_seq out_kind rules "
-    "counts sums levels epochs silences slices drops copies trace_time trace_what windows queues edges ahead_links "
-    "ahead_flows queue_hooks queue_state paced_hooks paced_state webs users connections fresh headers waits"
+    "flows links hops events blocks buckets heap orders sacked received stack queue_time queue_size out_seq out_kind "
+    "rules counts sums levels epochs silences slices drops copies trace_time trace_what windows queues edges "
+    "ahead_links ahead_flows queue_hooks queue_state paced_hooks paced_state webs users connections fresh headers waits"
 ).split()
 
 WORLD = np.dtype(
     [
         *_fields(np.int64, "bucket mask free_event free_count margin order heap_count heap"),
         *_fields(np.int64, "exact drops tracing trace_count trace_margin broken out_count out_head out_flow part"),
+        # are ties decided by `since`, see `calendar`; could one not be
+        *_fields(np.int64, "keyed undecided"),
         *_fields(np.int64, "watch sampling window_count queueing queue_count send send_most send_kind forced scanned"),
         # connections that begin again: hooks' addresses, rows written
         *_fields(np.int64, "on_begin on_finish on_receipt connecting connection_count"),
@@ -121,10 +123,13 @@ WORLD = np.dtype(
         *_fields(np.int64, "linux_acknowledged linux_timed_out linux_allowed"),
         # address of what senders write for routers, 0 in a run without
         *_fields(np.int64, "routing n_headers"),
+        # of the event that acts now, as in its record
+        *_fields(np.float64, "since"),
         *_fields(np.float64, "now inv_width measure_from end slice window_interval queue_interval edge"),
         # where the arrays of `Sim` are, see `views`
         *_fields(
-            np.int64, "n_flows n_links n_hops n_events n_blocks n_buckets n_heap n_stack n_queue n_out n_rules n_paced"
+            np.int64,
+            "n_flows n_links n_hops n_events n_blocks n_buckets n_heap n_orders n_stack n_queue n_out n_rules n_paced",
         ),
         *_fields(
             np.int64,
@@ -137,8 +142,10 @@ WORLD = np.dtype(
 
 EVENT = np.dtype(
     [
-        *_fields(np.float64, "time sent"),
-        *_fields(np.int64, "seq ack order"),
+        # `since`: when it would have been scheduled, were each transmission's end an event; negative where it was not
+        # scheduled then, so that its place among events of the same two times is unknown
+        *_fields(np.float64, "time sent since"),
+        *_fields(np.int64, "seq ack"),
         *_fields(np.int32, "next flow hop length on"),
         *_fields(np.int8, "what kind mark blocks"),
     ],
@@ -148,7 +155,7 @@ EVENT = np.dtype(
 LINK = np.dtype(
     [
         # what it was given; the ring of an analytic link is queue_time[first : first + capacity]
-        *_fields(np.int64, "limit limit_bytes first capacity served discipline number"),
+        *_fields(np.int64, "limit limit_bytes first capacity served keyed discipline number"),
         *_fields(np.float64, "rate loss"),
         # address of the hook of a link whose rate and delay change, 0 without, see `changes`
         *_fields(np.int64, "departs"),
@@ -159,6 +166,8 @@ LINK = np.dtype(
         *_fields(np.int64, "state lanes n_lanes"),
         *_fields(np.uint64, "key draws"),
         *_fields(np.float64, "free_at changed wait_sum work_sum woke"),
+        # of an analytic link: when the packet being sent began to be, and when the last that was accepted will
+        *_fields(np.float64, "began latest"),
         # of losses that are not alike for all packets, where `loss` is below 0, see `losses.by_chance`
         *_fields(np.int64, "channel ack_channel"),
         # of a rate and a delay that change: where the state and the table are in `queue_state`; when the packet that
@@ -191,7 +200,7 @@ FLOW = np.dtype(
         # what every acknowledgement touches, side by side in memory
         *_fields(np.int64, "una next top limit dupacks recovery inflation partial ecn leaping"),
         *_fields(np.int64, "book algorithm rule timing timed_seq backoff action after_timeout"),
-        *_fields(np.float64, "timed_at base_rto min_rto max_rto least_rto tick deadline due phase since"),
+        *_fields(np.float64, "set_at timed_at base_rto min_rto max_rto least_rto tick deadline due phase since"),
         *_fields(np.float64, "est dev access back_access epoch epoch_end last_sent overhead"),
         *_fields(np.int64, "rcv_next rcv_max acked_next acks fused sack timestamps epoch_index"),
         *_fields(np.int64, "epoch_count ack_size forward_hop forward_end back_hop back_end handshake last_una"),
@@ -258,7 +267,8 @@ class Sim(NamedTuple):
     """Everything that one run remembers (arrays only; N flows, M events, L links, R a power of two).
 
     `world`, `flows`, `links`, `hops`, `events` are records, `buckets` (buckets, 2) the heads and tails of the
-    calendar's lists, `heap` the slots of the binary heap. `blocks` (M, 6): SACK blocks of the acknowledgement in an
+    calendar's lists, `heap` the slots of the binary heap, `orders` the order
+    in which they came. `blocks` (M, 6): SACK blocks of the acknowledgement in an
     event's slot. `sacked` (N, R): the senders' scoreboards, 0 for a segment that was not reported, else how many from
     it on certainly were; `received` (N, R): what receivers hold, 0 for nothing, at both ends of a row of segments its
     length; `stack` (N, 6): their recent SACK blocks. `queue_time`, `queue_size`: rings of analytic links, times at
@@ -283,6 +293,7 @@ class Sim(NamedTuple):
     blocks: Any
     buckets: Any
     heap: Any
+    orders: Any
     sacked: Any
     received: Any
     stack: Any

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import views as at
-from .calendar import schedule
+from .calendar import schedule, schedule_since
 from .jit import called, inlined
 from .records import FIRST_RTO_SUM, FIRST_SILENCE_SUM, LEVELS, TIMEOUTS, TIMER
 from .streams import on_grid
@@ -30,10 +30,12 @@ def set_timer(w: Any, f: Any, i: Any) -> None:
 def start_timer(w: Any, f: Any, i: Any, delay: Any) -> None:
     """(Re)start the timer, to run out after `delay` [s]. Lazy: an entry due no later will find the new deadline.
 
-    Where time is exact as in ns-2, eager: a moved entry would lose its place among events of the same time.
+    Where time is exact as in ns-2, eager: a moved entry would lose its place among events of the same time, unless that
+    is kept by the time at which the timer was set.
     """
     f.deadline = w.now + on_grid(w, delay)
-    if f.deadline < f.due or w.exact:
+    f.set_at = w.now
+    if f.deadline < f.due or (w.exact and not w.keyed):
         f.due = f.deadline
         f.timer += 1  # entries with an older number are superseded
         schedule(w, f.due, TIMER, i, f.timer)
@@ -53,10 +55,10 @@ def timer_is_due(w: Any, f: Any, i: Any, number: Any) -> Any:
     f.due = math.inf
     if f.deadline == math.inf:
         return False
-    if f.deadline > w.now:
+    if f.deadline > w.now or (w.keyed and abs(w.since) != f.set_at):
         f.due = f.deadline
         f.timer += 1
-        schedule(w, f.due, TIMER, i, f.timer)
+        schedule_since(w, f.due, -f.set_at, TIMER, i, f.timer)
         return False
     f.deadline = math.inf
     return True

@@ -97,7 +97,8 @@ def bind(sim: k.Sim) -> k.Sim:
         world[f"at_{name}"] = getattr(sim, name).ctypes.data
     for size, name in (
         ("flows", "flows"), ("links", "links"), ("hops", "hops"), ("events", "events"), ("blocks", "blocks"),
-        ("buckets", "buckets"), ("heap", "heap"), ("stack", "stack"), ("queue", "queue_time"), ("out", "out_seq"),
+        ("buckets", "buckets"), ("heap", "heap"), ("orders", "orders"), ("stack", "stack"), ("queue", "queue_time"),
+        ("out", "out_seq"),
         ("rules", "rules"), ("slices", "slices"), ("drops", "drops"), ("copies", "copies"), ("trace", "trace_time"),
         ("windows", "windows"), ("queues", "queues"), ("disciplines", "queue_hooks"), ("paced", "paced_hooks"),
         ("webs", "webs"), ("users", "users"), ("connections", "connections"), ("fresh", "fresh"),
@@ -122,6 +123,7 @@ notes = _view("blocks", F8, "n_blocks", 6)
 headers = _view("headers", F8, "n_headers", 2)
 buckets = _view("buckets", I4, "n_buckets", 2)
 heap = _view("heap", I8, "n_heap")
+orders = _view("orders", I8, "n_orders")
 sacked = _view("sacked", I4, "n_flows", "n_ring")
 received = _view("received", I4, "n_flows", "n_ring")
 stack = _view("stack", I8, "n_stack", 6)

@@ -76,8 +76,8 @@ class Link:
         "How the queue is computed. Analytic: departures are computed on arrival, one event per packet, for FIFO "
         "only. Served: one event at each end of a transmission, as in ns-2 and as reordering disciplines need. "
         "Both give the same packets except at exact ties (analytic: the departure goes first; served: events in "
-        "the order of scheduling). Auto: served with the double clock, else analytic; an unlimited link whose "
-        "queue is recorded is served.",
+        "the order of scheduling). Auto: analytic; with the double clock, ties are decided as by a served link. An "
+        "unlimited link whose queue is recorded is served.",
         choices=("auto", "analytic", "served"),
     )
     loss: float | dict[str, bool | float | str] = key(

@@ -564,6 +564,7 @@ def _acknowledge(w: Any, f: Any, s: Any, i: Any, r: Any) -> None:
     lane = route_of(w, f, r)
     e.hop = lane.back_hop
     e.time = w.now + lane.back_access
+    e.since = w.now
     e.what = ACKED
     if lane.back_hop < lane.back_end:
         e.what = ARRIVE

@@ -48,6 +48,7 @@ def launch(w: Any, f: Any, i: Any, slot: Any, seq: Any, kind: Any) -> Any:
         return True
     e.what = ARRIVE
     e.time = arrival
+    e.since = w.now
     if hop.through:
         pass_through(w, e)
     return False
