@@ -130,8 +130,8 @@ class Machine:
         self.flows = _plain(sim.flows, k.FLOW)
         words = sim.flows.view(np.int64).reshape(1, -1)
         self._arrays = kernel.Arrays(
-            self._world, self.flows, words, self._events, sim.blocks, sim.heap, sim.sacked, sim.received, sim.stack,
-            self._links, sim.counts, self._rows,
+            self._world, self.flows, words, self._events, sim.blocks, sim.heap, sim.orders, sim.sacked, sim.received,
+            sim.stack, self._links, sim.counts, self._rows,
         )  # fmt: skip
         edges, middles = alike(setting.window, setting.halvings, setting.sender == "newreno")
         self._rules = kernel.Rules(RTT, edges, middles, setting.ack_loss, _PATIENCE)

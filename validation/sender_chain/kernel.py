@@ -60,6 +60,7 @@ class Arrays(NamedTuple):
     events: Any
     blocks: Any
     heap: Any
+    orders: Any
     sacked: Any
     received: Any
     stack: Any
@@ -185,12 +186,13 @@ def _events(s: Any, f: Any, shift: Any, late: Any, out: Any, count_at: Any) -> A
         while at > 0:
             there = count_at + 1 + (at - 1) * EVENT_WORDS
             before = out[there : there + 1].view(np.float64)[0] + late
-            if before < e.time or (before == e.time and out[there + 14] < e.order):
+            if before < e.time or (before == e.time and out[there + 14] < s.orders[slot]):
                 break
             for j in range(EVENT_WORDS):
                 out[there + EVENT_WORDS + j] = out[there + j]
             at -= 1
         _event(e, s.blocks, slot, shift, late, out, count_at + 1 + at * EVENT_WORDS)
+        out[count_at + 1 + at * EVENT_WORDS + 14] = s.orders[slot]
         live += 1
         n += EVENT_WORDS
     for j in range(live):
@@ -207,7 +209,6 @@ def _event(e: Any, blocks: Any, slot: Any, shift: Any, late: Any, out: Any, n: A
         out[n + j] = 0
     what = np.int64(e.what)
     out[n + 2] = what
-    out[n + 14] = e.order
     if what in (k.TIMER, k.DELACK):
         out[n + 3] = 1
         return
@@ -378,7 +379,7 @@ def _put_events(s: Any, state: Any, n: Any) -> Any:
         e.on = state[n + 7]
         e.flow = 0
         e.next = -1
-        e.order = j
+        s.orders[slot] = j
         if s.blocks.shape[0] > 1:
             for i in range(6):
                 s.blocks[slot, i] = state[n + 8 + i]

@@ -34,7 +34,8 @@ def start_timer(w: Any, f: Any, i: Any, delay: Any) -> None:
     is kept by the time at which the timer was set.
     """
     f.deadline = w.now + on_grid(w, delay)
-    f.set_at = w.now
+    if w.keyed:
+        f.set_at = w.now
     if f.deadline < f.due or (w.exact and not w.keyed):
         f.due = f.deadline
         f.timer += 1  # entries with an older number are superseded
