@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help report docs test lint explore bench slow bounds minimum wheel clean
+.PHONY: help report docs test lint explore bench slow bounds minimum wheel dist clean
 
 help:
 	@echo "make report   solve the models, run the comparisons, write report/index.html: some four minutes on two"
@@ -19,6 +19,7 @@ help:
 	@echo "make slow     the tests that take minutes: long fuzz runs, thousands of cases, all random examples"
 	@echo "make bounds   the tests with every array access of compiled code checked"
 	@echo "make minimum  the tests on the oldest versions that pyproject.toml allows"
+	@echo "make dist     the wheel for others, with machine code for a first run: two minutes"
 	@echo "make wheel    the tests on an installed wheel in a folder that cannot be written to"
 	@echo "make clean    remove the environment and everything that was built"
 
@@ -85,7 +86,11 @@ wheel: $(READY)
 	chmod -R a-w $(VENV)-wheel/lib
 	HOME=/dev/null $(VENV)-wheel/bin/python -m pytest tests; code=$$?; chmod -R u+w $(VENV)-wheel/lib; exit $$code
 
+dist: $(READY)
+	$(BIN)/python -m tcpdynamics.shipped
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+
 clean:
 	chmod -Rf u+w $(VENV)-wheel || true
-	rm -rf $(VENV) $(VENV)-minimum $(VENV)-wheel build dist report *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
+	rm -rf $(VENV) $(VENV)-minimum $(VENV)-wheel build dist report src/tcpdynamics/machine_code *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
 	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from .shipped import look_also_in
+
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
@@ -54,8 +56,10 @@ def kept_on_disk(function: _F, stamp: str | None = None, **options: Any) -> _F:
     compiled: Any = _cached(function, options)
     if stamp is not None and not config.DISABLE_JIT:
         compiled._cache._cache_file._source_stamp = stamp
+        folder = hashlib.sha256(stamp.encode()).hexdigest()[:20]
         if config.CACHE_DIR:
-            _keep_by_stamp(compiled._cache, stamp, config.CACHE_DIR)
+            _keep_by_stamp(compiled._cache, folder, config.CACHE_DIR)
+        look_also_in(compiled._cache, folder, stamp)
     return compiled  # type: ignore[no-any-return]
 
 
@@ -77,10 +81,10 @@ def _cached(function: Any, options: dict[str, Any]) -> Any:
         config.CACHE_DIR = chosen
 
 
-def _keep_by_stamp(cache: Any, stamp: str, folder: str) -> None:
+def _keep_by_stamp(cache: Any, folder: str, parent: str) -> None:
     """Numba's folder is named after the place of the source; this one after what the source says."""
     file = cache._cache_file
-    cache._cache_path = os.path.join(folder, hashlib.sha256(stamp.encode()).hexdigest()[:20])
+    cache._cache_path = os.path.join(parent, folder)
     cache._impl.locator._cache_path = file._cache_path = cache._cache_path
     file._index_path = os.path.join(cache._cache_path, file._index_name)
 
