@@ -66,15 +66,18 @@ def look_also_in(cache: Any, folder: str, stamp: str) -> None:
     target = _compiled_for() if (FOLDER / folder).is_dir() else None
     if target is None:
         return
-    file, own = IndexDataCacheFile(str(FOLDER / folder), cache._impl.filename_base, stamp), cache._load_overload
+    file, load_compiled_here = (
+        IndexDataCacheFile(str(FOLDER / folder), cache._impl.filename_base, stamp),
+        cache._load_overload,
+    )
 
     def load(signature: Any, context: Any) -> Any:
-        found = own(signature, context)
-        if found is None:
-            signature, _, code = cache._index_key(signature, context.codegen())
-            data = file.load((signature, target, code))
-            found = None if data is None else cache._impl.rebuild(context, data)
-        return found
+        code = load_compiled_here(signature, context)
+        if code is None:
+            signature, _, bytecode = cache._index_key(signature, context.codegen())
+            data = file.load((signature, target, bytecode))
+            code = None if data is None else cache._impl.rebuild(context, data)
+        return code
 
     cache._load_overload = load
 
@@ -90,9 +93,9 @@ def main() -> None:
             )
         magic = subprocess.run([sys.executable, "-c", _MAGIC], env=env, check=True, capture_output=True, text=True)
         FOLDER.mkdir()
-        for made in Path(folder).iterdir():
-            if len(made.name) == 20 and not set(made.name) - set("0123456789abcdef"):
-                shutil.copytree(made, FOLDER / made.name)
+        for functions in Path(folder).iterdir():
+            if len(functions.name) == 20 and not set(functions.name) - set("0123456789abcdef"):
+                shutil.copytree(functions, FOLDER / functions.name)
     TARGET.write_text(magic.stdout, encoding="utf-8")
     size = sum(path.stat().st_size for path in FOLDER.rglob("*.nb?"))
     print(f"{FOLDER}: {size / 1e6:.1f} MB for {LEVEL['NUMBA_CPU_NAME']}")
