@@ -5,7 +5,6 @@ Lengths are counted in bins of 1/32 of an octave, from a microsecond on: a perce
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,10 @@ from . import views as at
 from .jit import inlined
 from .records import SHORTEST, WAIT_PARTS, WAITS
 
+#: Binary digits of a double below those that a bin has, and what is above them for the shortest wait.
+_BELOW = 52 - WAIT_PARTS.bit_length() + 1
+_FIRST = int(np.float64(SHORTEST).view(np.int64)) >> _BELOW
+
 
 @inlined
 def count_wait(w: Any, link: Any, start: Any, wait: Any) -> None:
@@ -22,9 +25,9 @@ def count_wait(w: Any, link: Any, start: Any, wait: Any) -> None:
     if start < w.measure_from or start >= w.end:
         return
     place = 0
-    if wait >= SHORTEST:
-        part, octave = math.frexp(wait / SHORTEST)
-        place = min(1 + WAIT_PARTS * (octave - 1) + int((2.0 * part - 1.0) * WAIT_PARTS), WAITS - 1)
+    if wait >= SHORTEST:  # the exponent and the first five binary digits, side by side in a double
+        digits: Any = np.float64(wait).view(np.int64)
+        place = min(1 + (digits >> _BELOW) - _FIRST, WAITS - 1)
     at.waits(w)[link, place] += 1
 
 
