@@ -8,7 +8,6 @@ the simulator is compiled for an older processor here, into a cache of its own. 
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import re
 import shutil
@@ -33,8 +32,7 @@ OLDER = {"NUMBA_CPU_NAME": "haswell", "NUMBA_CPU_FEATURES": "+avx2,+fma,+bmi,+bm
 def run(name: str, network: str, duration: float, count: bool) -> None:
     """Simulate one case, and print events and segments sent where they are to be counted."""
     case = next(case for case in CASES if case.name == name)._replace(duration=duration)
-    made = (one_bottleneck if network == "one" else six_hops)(case)
-    scenario = dataclasses.replace(made, clock="grid")
+    scenario = (one_bottleneck if network == "one" else six_hops)(case)
     sent = int(execute(scenario, 1).counts[:, 0].sum())
     if count:
         print(events(scenario), sent)

@@ -34,8 +34,14 @@ def strip(segments: int, window: int, rto: float, lost_data: int, lost_acks: int
         }))  # fmt: skip
         times, sent, arrived = run.send_time.values, run.send_segment.values, run.receive_segment.values.astype(int)
         expected = [min(set(range(segments + 1)) - set(arrived[: i + 1])) for i in range(len(arrived))]
-        for packet, at, number in (("data", times, sent), ("ACK", run.receive_time.values, expected)):
+        lost = [{"segment": s, "transmission": 1 + list(sent[:i]).count(s)} in data for i, s in enumerate(sent)]
+        lost_on_return = [{"ack": i} in acks for i in range(len(arrived))]
+        for packet, at, number, dropped in (
+            ("data", times, sent, lost),
+            ("ACK", run.receive_time.values, expected, lost_on_return),
+        ):
             parts.append(pd.DataFrame({
                 "sender": name, "packet": packet, "sent at [s]": at - times[0], NUMBER: np.array(number, np.int64) + 1,
+                "dropped": np.where(dropped, "yes", "no"),
             }))  # fmt: skip
     return pd.concat(parts, ignore_index=True)

@@ -54,7 +54,8 @@ def _first_negative(b: Any, stack: Any, order: Any) -> Any:
     Halves whose coefficients are all >= 0 hold no such point; the others are halved again (de Casteljau).
     """
     depth, low, width = 0, 0.0, 1.0
-    stack[0, : order + 1] = b[: order + 1]
+    for k in range(order + 1):  # of slices Numba compiles the words of an error: three seconds
+        stack[0, k] = b[k]
     lows = stack[:, order + 1]
     widths = stack[:, order + 2]
     lows[0], widths[0] = 0.0, 1.0

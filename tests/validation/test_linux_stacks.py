@@ -109,7 +109,7 @@ def test_text_figure_page_and_documents_have_the_records_numbers(result: xr.Data
     of_page, of_command = (re.findall(r"(\d+) ?± ?(\d+)", "\n".join(lines)) for lines in (made, table(result)))
     assert of_page == of_command and len(of_page) == result.share.size
     cells = facts()["cells"]["CoDel"]
-    assert cells[3][7]["share"] == round(float(result.share.sel(link="CoDel", sender="quinn", beside="cubic")), 4)
+    assert cells[3][7]["share"] == round(float(result.share.sel(link="CoDel", sender="quinn", beside="cubic")), 8)
 
 
 @pytest.mark.parametrize(

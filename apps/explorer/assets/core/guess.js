@@ -294,7 +294,12 @@ const bare = (reveal) => {
     panel.remove();
   };
   const button = element("button", { type: "button", onclick: shown }, "Show the answer");
-  const panel = element("p", { class: "guess-panel" }, "Say what you expect, then look. ", button);
+  const panel = element(
+    "div",
+    { class: "guess-panel" },
+    element("p", {}, "Say what you expect, then look."),
+    element("p", { class: "actions" }, button),
+  );
   return { panel, show() {}, figure: null };
 };
 
