@@ -36,14 +36,15 @@ OWN = ("/answers/", "/code/", "/netcdf/", "/claims/")
 MAX_BODY = 1_000_000
 #: As in assets/core/server.js.
 SILENT = "the explorer does not answer; start it again"
+SLOW = "the explorer has not answered for a second; it is busy, or hangs"
 #: Functions that one request asks for.
 MAX_FUNCTIONS = 10
 #: [ms] How often a page asks how many runs there are.
-RUNS_EVERY = 2_000
+RUNS_EVERY = 1_000
 #: What a page shows of them.
 RUNS = f"""async () => {{
-  try {{ return await (await fetch("/jobs")).text(); }}
-  catch {{ return "{SILENT}"; }}
+  try {{ return await (await fetch("/jobs", {{ signal: AbortSignal.timeout(900) }})).text(); }}
+  catch (error) {{ return error.name === "TimeoutError" ? "{SLOW}" : "{SILENT}"; }}
 }}"""
 #: What a reader may type beside the controls.
 MAX_TYPED = 200
