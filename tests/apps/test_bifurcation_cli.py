@@ -37,6 +37,7 @@ def test_a_table_of_few_ranges_counts_every_point(answer):
     assert all(a[1] < b[0] for a, b in pairwise(rows))
 
 
+@pytest.mark.slow
 def test_exponents_of_known_points(answer):
     words = ("--epsilon", "1.5,3", "--lyapunov", "--json")
     found = json.loads(answer("bifurcation", "logistic-map", *words))["results"]
@@ -45,6 +46,7 @@ def test_exponents_of_known_points(answer):
     assert found["attractor"]["values"] == ["equilibrium", "undecided"]
 
 
+@pytest.mark.slow
 def test_a_delayed_flow_swings_from_a_quarter_turn_on(answer):
     words = ("logistic", "--delay", "1", "--epsilon", "1.4:1.8:5", "--transient", "300", "--keep", "60")
     rows = _ranges(answer("bifurcation", *words))

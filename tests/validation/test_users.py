@@ -193,6 +193,7 @@ def test_a_segment_to_lose_must_be_one():
         Scenario((Flows(segments=5, think=1.0),), drops=(Drop(0, segment=2),))
 
 
+@pytest.mark.slow
 def test_interpreted_users_are_the_same():
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
     done = subprocess.run([sys.executable, __file__], capture_output=True, text=True, env=environment, check=True)
