@@ -38,7 +38,7 @@ register_model(Unwrapped)(models.ArrayModel)
 
 
 def _without_sign(context: Any, builder: Any, kind: Any, index: Any) -> tuple[Any, Any]:
-    """An index, or a tuple of such, whose numbers have no sign as far as Numba knows; its type and its value."""
+    """An index, or a tuple of such, whose numbers have a type without sign; its type and its value."""
     if isinstance(kind, types.BaseTuple):
         values = cgutils.unpack_tuple(builder, index, len(kind))
         pairs = [_without_sign(context, builder, *pair) for pair in zip(kind.types, values, strict=True)]
@@ -112,7 +112,7 @@ def view(offsets: Mapping[str, int], name: str, dtype: Any, *dims: str | int) ->
             )
             return array._getvalue()
 
-        # With its checks, Numba's own array: they look for what would be a negative index here.
+        # Numba's array where bounds are checked: those checks need the sign.
         array = types.Array if config.BOUNDSCHECK else Unwrapped
         return array(element, len(dims), "C")(w), generate
 

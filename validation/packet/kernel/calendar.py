@@ -3,7 +3,7 @@
 An event keeps its slot while its packet travels; equal times keep the order in which they were scheduled.
 
 Where departures are computed ahead, an event is scheduled before its time. Runs whose ties matter to the last event, as
-in ns-2, are `keyed` then: an event knows `since` when it would have been scheduled, had there been an event at the end
+in ns-2, are `keyed` then: `since` of an event is when it would have been scheduled, had there been an event at the end
 of each transmission, and equal times are ordered by that. Where both are equal and one of two events was not scheduled
 then, nothing here decides, and the caller has to begin anew with those events (`w.undecided`).
 """

@@ -2,8 +2,8 @@
 
 Analytic: first in, first out at a fixed rate, so the departure is known on arrival and the queue is a ring of the
 times at which waiting packets enter service. Served: a list of packets, and an event at the end of each
-transmission; what disciplines that reorder need. A keyed link is analytic, too, and knows when the end of each
-transmission would have been scheduled: at a tie it decides as a served one does (`calendar`). Whom a queue refuses and
+transmission; what disciplines that reorder need. A keyed link is analytic, too, and has the time at which
+the end of each transmission would have been scheduled: it orders ties as a served one does (`calendar`). Whom a queue refuses and
 whom it sends next is the choice of its discipline, see `queues`.
 """
 
@@ -161,7 +161,7 @@ def drain(w: Any, line: Any) -> None:
 
 @called
 def _served_by_now(w: Any, since: Any) -> Any:
-    """Comes the end of a transmission, an event of this moment that is scheduled at `since`, before what acts now?"""
+    """Does a transmission's end at this moment, scheduled at `since`, come before the event that acts now?"""
     if since == abs(w.since):
         w.undecided = 1
     return since < abs(w.since)

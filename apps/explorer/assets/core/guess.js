@@ -287,7 +287,7 @@ const choosing = ({ question: text, choices, answer }, reveal, restart) => {
   return { panel, show() {}, figure: null };
 };
 
-/** Where nothing is to be drawn or chosen: the answer on demand. */
+/** Where there is no curve and no choice: the answer on demand. */
 const bare = (reveal) => {
   const shown = () => {
     reveal();
