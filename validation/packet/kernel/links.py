@@ -2,8 +2,8 @@
 
 Analytic: first in, first out at a fixed rate, so the departure is known on arrival and the queue is a ring of the
 times at which waiting packets enter service. Served: a list of packets, and an event at the end of each
-transmission; what disciplines that reorder need. A keyed link is analytic, too, and has the time at which
-the end of each transmission would have been scheduled: it orders ties as a served one does (`calendar`). Whom a queue refuses and
+transmission; what disciplines that reorder need. A keyed link is analytic, too, and has the time at which the end of
+each transmission would have been scheduled: it orders ties as a served one does (`calendar`). Whom a queue refuses and
 whom it sends next is the choice of its discipline, see `queues`.
 """
 

@@ -267,11 +267,12 @@ class Sim(NamedTuple):
     """Everything that one run remembers (arrays only; N flows, M events, L links, R a power of two).
 
     `world`, `flows`, `links`, `hops`, `events` are records, `buckets` (buckets, 2) the heads and tails of the
-    calendar's lists, `heap` the slots of the binary heap, `orders` (M,) the order in which they came. `blocks`
-    (M, 6): SACK blocks of the acknowledgement in an event's slot. `sacked` (N, R): the senders' scoreboards, 0 for a segment that was not reported, else how many from
-    it on certainly were; `received` (N, R): what receivers hold, 0 for nothing, at both ends of a row of segments its
-    length; `stack` (N, 6): their recent SACK blocks. `queue_time`, `queue_size`: rings of analytic links, times at
-    which waiting packets enter service. `out_seq`, `out_kind`: segments that a sender has decided to send now.
+    calendar's lists, `heap` the slots of the binary heap, `orders` (M,) the order in which they came. `blocks` (M,
+    6): SACK blocks of the acknowledgement in an event's slot. `sacked` (N, R): the senders' scoreboards, 0 for a
+    segment that was not reported, else how many from it on certainly were; `received` (N, R): what receivers hold,
+    0 for nothing, at both ends of a row of segments its length; `stack` (N, 6): their recent SACK blocks.
+    `queue_time`, `queue_size`: rings of analytic links, times at which waiting packets enter service. `out_seq`,
+    `out_kind`: segments that a sender has decided to send now.
     `rules` (rules, RULE): addresses of compiled rules; `queue_hooks` (D, 3) those of disciplines,
     `queue_state` (bytes,) what they remember; `paced_hooks` (P, 6), `paced_state` the same of paced senders.
     `copies` (N, R): transmissions seen since a segment was first sent, `drops` (D, 5). `edges` (EDGES,): ends of the
