@@ -1,12 +1,13 @@
 """On ns-2's clock, departures computed on arrival give the packets that events at their time give."""
 
 import dataclasses
+import threading
 
 from both_ways import both_ways
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tcpdynamics.validation.packet import Bottleneck, Flows, Link, Record, Scenario, simulate
+from tcpdynamics.validation.packet import Bottleneck, Flows, Link, Record, Scenario, engine, simulate
 
 some = st.sampled_from
 TRACED = Record(sends=True, receives=True, drops=True)
@@ -43,6 +44,27 @@ def test_ties_are_met_and_decided():
     )
     sim = both_ways(Scenario(flows, Bottleneck(1e6, 5), duration=20.0, warm_up=1.0, clock="double", record=TRACED))
     assert sim is not None and sim.links["tied"][0] > 100 and sim.links["keyed"][0] and not sim.links["served"][0]
+
+
+def test_who_stops_a_run_waits_for_no_second_one(monkeypatch):
+    """An order that is unknown after the stop does not begin the run anew."""
+    builds, settle, build = [], engine._settle, engine.build
+
+    def tied(sim, *rest):
+        sim.world["undecided"] = 1
+        return settle(sim, *rest)
+
+    def counted(*words):
+        builds.append(words)
+        return build(*words)
+
+    monkeypatch.setattr(engine, "_settle", tied)
+    monkeypatch.setattr(engine, "build", counted)
+    stop = threading.Event()
+    flows = Flows(20, "newreno", "ns2", rtt=(0.1, 0.2), packet_size=1000)
+    scenario = Scenario((flows,), Bottleneck(1e7, 50), duration=1000.0, warm_up=1.0)
+    run = engine.execute(scenario, 1, lambda share: stop.set(), stop)
+    assert run.interrupted and 0.0 < run.stopped < 1000.0 and len(builds) == 1
 
 
 def test_what_keys_do_not_decide_begins_anew():

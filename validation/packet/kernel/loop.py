@@ -115,7 +115,7 @@ def advance(world: Any, until: Any, budget: Any) -> Any:
 @called
 def _verdict(w: Any, otherwise: Any) -> Any:
     """Why the loop ends now."""
-    return k.BROKEN if w.broken else k.UNDECIDED if w.undecided else otherwise
+    return k.BROKEN if w.broken else k.UNDECIDED if w.undecided and w.keyed else otherwise
 
 
 @inlined
