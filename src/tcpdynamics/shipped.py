@@ -66,10 +66,8 @@ def look_also_in(cache: Any, folder: str, stamp: str) -> None:
     target = _compiled_for() if (FOLDER / folder).is_dir() else None
     if target is None:
         return
-    file, load_compiled_here = (
-        IndexDataCacheFile(str(FOLDER / folder), cache._impl.filename_base, stamp),
-        cache._load_overload,
-    )
+    file = IndexDataCacheFile(str(FOLDER / folder), cache._impl.filename_base, stamp)
+    load_compiled_here = cache._load_overload
 
     def load(signature: Any, context: Any) -> Any:
         code = load_compiled_here(signature, context)

@@ -51,7 +51,7 @@ def test_who_stops_a_run_waits_for_no_second_one(monkeypatch):
     builds, settle, build = [], engine._settle, engine.build
 
     def tied(sim, *rest):
-        sim.world["undecided"] = 1
+        sim.world["undecided"] = sim.world["watch"] = 1
         return settle(sim, *rest)
 
     def counted(*words):

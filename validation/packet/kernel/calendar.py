@@ -145,13 +145,20 @@ def unlink(w: Any, slot: Any) -> None:
 
 
 @called
+def leave_undecided(w: Any) -> None:
+    """Let the loop end before its next event."""
+    w.undecided = 1
+    w.watch = 1
+
+
+@called
 def _look_at_tie(w: Any, e: Any, following: Any) -> None:
     """Of two events of one time: is their order known? That of a flow's packets at one place is."""
     if abs(e.since) != abs(following.since) or (e.since >= 0.0 and following.since >= 0.0):
         return
     alike = e.flow == following.flow and e.what == following.what and e.hop == following.hop
     if not alike or e.since >= 0.0 or following.since >= 0.0 or e.what > ACKED:
-        w.undecided = 1
+        leave_undecided(w)
 
 
 @inlined

@@ -15,7 +15,7 @@ from typing import Any
 from . import changes, queues, routers
 from . import records as k
 from . import views as at
-from .calendar import insert
+from .calendar import insert, leave_undecided
 from .jit import called, inlined
 from .losses import by_chance, lose
 from .queues import droptail
@@ -163,7 +163,7 @@ def drain(w: Any, line: Any) -> None:
 def _served_by_now(w: Any, since: Any) -> Any:
     """Does a transmission's end at this moment, scheduled at `since`, come before the event that acts now?"""
     if since == abs(w.since):
-        w.undecided = 1
+        leave_undecided(w)
     return since < abs(w.since)
 
 

@@ -15,7 +15,7 @@ from .echo import must_answer_first, note_each
 from .jit import called, entry, inlined
 from .links import drain, join, pass_through, serve
 from .receiver import answer, count_receipt, fill_ack, held_ack, launch_ack, note_marks, receive
-from .recording import answer_ahead_of_edge, record_send, sample_change, sample_queue, sample_window, without_room
+from .recording import answer_ahead_of_edge, reason_to_stop, record_send, sample_change, sample_queue, sample_window
 from .senders.common import finished, launch
 from .senders.open_loop import is_open_loop, least_sent, repeats, tick
 from .timer import current_rto, timer_is_due
@@ -64,16 +64,16 @@ def advance(world: Any, until: Any, budget: Any) -> Any:
         if w.free_count < w.margin:
             return k.GROW_EVENTS
         if w.watch:
-            full = without_room(w)
-            if full:
-                return full
+            reason = reason_to_stop(w)
+            if reason:
+                return reason
         if budget <= (w.scanned - begun) >> 6:  # 64 steps of a search take about as long as an event
-            return _verdict(w, k.PAUSED)
+            return k.BROKEN if w.broken else k.PAUSED
         budget -= 1
         slot = earliest(w)
         if slot < 0 or at.event(w, slot).time >= until:
             w.now = until
-            return _verdict(w, k.DONE)
+            return k.BROKEN if w.broken else k.DONE
         unlink(w, slot)
         w.out_head = 0
         w.out_count = 0
@@ -110,12 +110,6 @@ def advance(world: Any, until: Any, budget: Any) -> Any:
                 waiting = slot
         if w.send:
             _send(w, w.out_flow)
-
-
-@called
-def _verdict(w: Any, otherwise: Any) -> Any:
-    """Why the loop ends now."""
-    return k.BROKEN if w.broken else k.UNDECIDED if w.undecided and w.keyed else otherwise
 
 
 @inlined

@@ -116,8 +116,10 @@ def sample_change(w: Any, f: Any, i: Any, rto: Any) -> None:
 
 
 @inlined
-def without_room(w: Any) -> Any:
-    """Why the caller must enlarge an array before the next event, of what is written down; 0: all have room."""
+def reason_to_stop(w: Any) -> Any:
+    """Why the caller must act before the next event: a tie is undecided, or an array is too small; 0: no reason."""
+    if w.undecided and w.keyed:
+        return k.UNDECIDED
     if w.tracing & k.TRACED and w.n_trace - w.trace_count < w.trace_margin + w.n_events - w.free_count:
         return k.GROW_TRACE
     if w.sampling and w.n_windows - w.window_count < w.n_flows + 1:
