@@ -115,5 +115,5 @@ def test_a_line_where_most_points_failed():
     assert "Warning: the diagram: 3 of 3 points failed; most often: the steps ran out" in done.stderr
     assert "shorten transient and keep" in done.stderr
     own = CliRunner().invoke(cli, list(words), catch_exceptions=False)
-    assert own.stderr == ""
+    assert "Warning" not in own.stderr  # a slow machine prints how far it is
     assert [row[3] for row in _ranges(own.stdout)] == ["equilibrium"]

@@ -163,7 +163,7 @@ def test_pictures_without_sliders_are_saved_embedded_and_have_code(tab: Page, se
     assert {"PNG", "SVG", "CSV", "NetCDF", "Copy a link", "Copy to embed", "Show the code"} <= {*words}
     head.locator("summary").click()
     head.get_by_role("button", name="Show the code").click()
-    assert re.search("tcpdynamics", tab.locator(".code[open] pre").inner_text())
+    tab.locator(".code[open] pre", has_text="tcpdynamics").wait_for()
     tab.evaluate("() => { navigator.clipboard.writeText = async (text) => { window.copied = text; }; }")
     head.locator("summary").click()
     head.get_by_role("button", name="Copy to embed").click()

@@ -92,13 +92,7 @@ def _further(scenario: Scenario, rows: list[Any], way: Any, group: Flows) -> Way
 
 
 def mark_through(
-    scenario: Scenario,
-    flows: Any,
-    hops: Any,
-    links: Any,
-    drops: NDArray[np.int64],
-    ways: dict[int, list[Way]],
-    keyed: bool,
+    scenario: Scenario, flows: Any, hops: Any, links: Any, drops: NDArray[np.int64], ways: dict[int, list[Way]]
 ) -> None:
     """Which hops need no event of their own, and which flows no event at their receiver."""
     private = np.bincount(hops["link"], minlength=len(links)) == 1
@@ -117,15 +111,15 @@ def mark_through(
     for group in scenario.flows:
         for _ in range(group.count):
             way = np.arange(flows["forward_hop"][i], flows["forward_end"][i])
-            last = way[~through[way]][-1]
+            last = links[hops["link"][way[~through[way]][-1]]]
             flows["fused"][i] = (
-                not links["served"][hops["link"][last]]
+                not last["served"]
                 and group.delayed_ack == 0
                 and not group.windowless
                 and not group.has_users  # when data comes is compared with when connections begin
                 and not group.paced
-                and (keyed or not scenario.exact)
-                and not (keyed and scenario.record.receives)  # the trace has events of one time in their order
+                and (last["keyed"] or not scenario.exact)
+                and not (scenario.exact and scenario.record.receives)  # the trace has events of one time in order
             )
             i += 1
 
@@ -181,9 +175,8 @@ def make_links(scenario: Scenario, keyed: bool = False) -> tuple[Any, NDArray[np
         # A ring needs a limit; the length of a queue without one is known where it is a list.
         unlimited = way.buffer is None and way.buffer_bytes is None and scenario.record.queues is not None
         exactly = way.service == "auto" and scenario.exact
-        served = (
-            way.needs_service or unlimited or (exactly and not (keyed and way.name not in scenario.read_by_routers))
-        )
+        by_events = exactly and (not keyed or way.name in scenario.read_by_routers)
+        served = way.needs_service or unlimited or by_events
         row["rate"] = math.inf if way.rate is None else way.rate
         row["loss"] = -1.0 if way.loses and not way.loses_alike else way.loss
         row["discipline"] = list(MECHANISMS).index(way.mechanism)

@@ -46,7 +46,7 @@ def build(scenario: Scenario, seed: int, keyed: bool = False) -> k.Sim:
     drops = _drops(scenario, flows, hops, several)
     draft = Draft(scenario, word, flows, hops, links, several)
     fill_parts(draft)
-    mark_through(scenario, flows, hops, links, drops, several, keyed)
+    mark_through(scenario, flows, hops, links, drops, several)
     # About one event in a bucket; a factor of four either way costs nothing.
     width = 1.0 / max(scenario.packet_rate * max(1.0, len(hops) / n), 1.0)
     buckets = _bucket_count(scenario, width)
