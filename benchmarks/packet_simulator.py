@@ -3,15 +3,16 @@
 S1r: 100 SACK flows of 500-byte packets, 1 Mbit/s, RTTs of 190 to 210 ms, a queue of 50 packets, 1000 s.
 S2: 32 NewReno flows of 1000-byte packets, 155 Mbit/s, RTTs of 20 to 160 ms, a queue of 190 packets, 30 s.
 
-ns-2 on a dumbbell of six hops a round trip with finite access links, and nothing traced; ours on the same network
-("six hops"); ours with the access links as pure delays and acknowledgements that never wait, one event per packet ("one
-bottleneck", a network that is a little simpler); and both with times on a grid (`clock="grid"`), which by default
-only senders by the RFCs have: flows by ns-2's rules keep ns-2's clock. They take turns, pinned to one core; a row is
-the median of five runs with different seeds, in CPU seconds, and in seconds by the clock beside them. A packet
-delivered is a segment acknowledged, repeats left out. Start-up is the time of the same with 1 ms of simulated time
-(ns-2: a process that reads the script, makes the nodes and finds the routes; ours: `simulate` in a process that has
-the loop compiled, arrays and result included) and is taken off; "all in" is the ratio with it. What a new process and
-a first compilation cost is shown below the table, with a rule of one's own and the memory of 10,000 flows.
+ns-2 and htsim on a dumbbell of six hops a round trip with finite access links, and nothing traced (htsim has no SACK:
+its NewReno takes the place); ours on the same network ("six hops"); ours with the access links as pure delays and
+acknowledgements that never wait, one event per packet ("one bottleneck", a network that is a little simpler); and both
+with times on a grid (`clock="grid"`), which by default only senders by the RFCs have: flows by ns-2's rules keep
+ns-2's clock. They take turns, pinned to one core; a row is the median of six runs with different seeds, in CPU
+seconds, and in seconds by the clock beside them. A packet delivered is a segment acknowledged, repeats left out.
+Start-up is the time of the same with 1 ms of simulated time (ns-2: a process that reads the script, makes the nodes
+and finds the routes; ours: `simulate` in a process that has the loop compiled, arrays and result included) and is
+taken off; "all in" is the ratio with it. What a new process and a first compilation cost is shown below the table,
+with a rule of one's own and the memory of 10,000 flows.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from tcpdynamics.validation.packet import Bottleneck, Flows, Scenario, simulate
@@ -30,12 +32,16 @@ from tcpdynamics.validation.packet.result import dataset
 from tcpdynamics.validation.packet.scenario.topologies import dumbbell
 from tcpdynamics.validation.packet.user_rules import congestion_control
 
-from . import ns2_dumbbell
+from . import htsim_dumbbell, ns2_dumbbell
 from .clocks import Taken, once
 from .compare import line, store
 
 RUNS = 6
-NS2 = "ns-2.35, six hops"
+#: Name of a peer in the tables, and what installs it.
+PEERS = {
+    "ns-2": ("ns-2.35, six hops", "apt install ns2"),
+    "htsim": ("htsim, six hops, NewReno", htsim_dumbbell.MISSING),
+}
 
 
 class Case(NamedTuple):
@@ -101,19 +107,25 @@ def ours(scenario: Scenario, seed: int) -> tuple[Taken, int]:
     return taken, int(result["transferred"].sum())
 
 
+def network_of(case: Case) -> tuple[object, ...]:
+    """The arguments of a peer's program, but the seed."""
+    return case.flows, case.rate, *case.rtt, case.buffer, case.packet_size, case.window, case.duration
+
+
 def ns2(case: Case, seed: int) -> tuple[Taken, int]:
     """The same of ns-2, its start-up included."""
-    return ns2_dumbbell.run(
-        *AGENTS[case.sender],
-        case.flows,
-        case.rate,
-        *case.rtt,
-        case.buffer,
-        case.packet_size,
-        case.window,
-        case.duration,
-        seed,
-    )
+    return ns2_dumbbell.run(*AGENTS[case.sender], *network_of(case), seed)
+
+
+def htsim(case: Case, seed: int) -> tuple[Taken, int]:
+    """The same of htsim."""
+    return htsim_dumbbell.run(*network_of(case), seed)
+
+
+def peers() -> dict[str, Callable[[Case, int], tuple[Taken, int]]]:
+    """The programs that this machine has."""
+    have = {"ns-2": (ns2, ns2_dumbbell.installed()), "htsim": (htsim, htsim_dumbbell.installed())}
+    return {name: run for name, (run, there) in have.items() if there}
 
 
 def events(scenario: Scenario) -> int:
@@ -135,7 +147,7 @@ class Timing(NamedTuple):
         return cls(whole.cpu - start_up.cpu, start_up.cpu, whole.wall - start_up.wall, start_up.wall, acked)
 
 
-def compare(case: Case, with_ns2: bool) -> None:
+def compare(case: Case) -> None:
     """Print the rows of one case."""
     networks = {
         "six hops": six_hops,
@@ -143,19 +155,20 @@ def compare(case: Case, with_ns2: bool) -> None:
         "six hops, grid": lambda case: dataclasses.replace(six_hops(case), clock="grid"),
         "one bottleneck, grid": lambda case: dataclasses.replace(one_bottleneck(case), clock="grid"),
     }
-    timings: dict[str, list[Timing]] = {name: [] for name in ("ns-2", *networks)}
+    timings: dict[str, list[Timing]] = {name: [] for name in (*PEERS, *networks)}
     instant = case._replace(duration=0.001)
     for network in networks.values():
         ours(network(instant), 1)  # what is imported or loaded once
     for seed in range(1, RUNS + 1):
-        if with_ns2:
-            timings["ns-2"].append(Timing.of(ns2(instant, seed)[0], *ns2(case, seed)))
+        for name, run in peers().items():
+            timings[name].append(Timing.of(run(instant, seed)[0], *run(case, seed)))
         for name, network in networks.items():
             timings[name].append(Timing.of(ours(network(instant), seed)[0], *ours(network(case), seed)))
-    if with_ns2:
-        row(case, "ns-2, six hops", timings["ns-2"], timings["ns-2"])
-    else:
-        print(f"{case.name:5}{'ns-2, six hops':28} there is no program ns: install Debian's ns2")
+    for name, (title, how) in PEERS.items():
+        if timings[name]:
+            row(case, title, timings[name], timings["ns-2"])
+        else:
+            print(f"{case.name:5}{title:28} missing: {how}")
     for name, network in networks.items():
         row(case, f"ours, {name}", timings[name], timings["ns-2"], events(network(case)))
     keep(case, timings)
@@ -169,9 +182,9 @@ def keep(case: Case, timings: dict[str, list[Timing]]) -> None:
             for name, runs in timings.items()
         }
         first = calls["six hops"]
-        rows = [line(f"ours, {name}", runs, first, None) for name, runs in calls.items() if name != "ns-2"]
-        peer = {"route": NS2, "missing": "apt install ns2"}
-        rows.append(line(NS2, calls["ns-2"], first, None) if calls["ns-2"] else peer)
+        rows = [line(f"ours, {name}", runs, first, None) for name, runs in calls.items() if name not in PEERS]
+        for name, (route, how) in PEERS.items():
+            rows.append(line(route, calls[name], first, None) if calls[name] else {"route": route, "missing": how})
         store(f"{case.flows} {case.sender} flows on {case.rate / 1e6:g} Mbit/s{title}", "a segment", rows)
 
 
@@ -285,14 +298,13 @@ def pin() -> None:
 def main() -> None:
     """Print everything."""
     pin()
-    with_ns2 = ns2_dumbbell.installed()
-    if with_ns2:
+    if ns2_dumbbell.installed():
         print(ns2_dumbbell.version(), "against this package; start-up and run in CPU seconds, medians of", RUNS)
     for network in (six_hops, one_bottleneck):
         simulate(network(CASES[1]._replace(duration=1.0)))  # compiles, or loads what was compiled
     print(f"{'':33} segments start-up     run   M/s by CPU  ratio  all in  M/s by wall  ratio  all in  M events/s")
     for case in CASES:
-        compare(case, with_ns2)
+        compare(case)
     own_rule()
     fresh_processes()
 
