@@ -22,8 +22,10 @@ from .outputs import check_charts
 
 if TYPE_CHECKING:
     import xarray as xr
+    from numpy.typing import NDArray
 
     from tcpdynamics.validation.packet import Flows, Link, Scenario
+    from tcpdynamics.validation.packet.result import Table
 
 
 #: Summary lines of a simulation: variable, label, digits.
@@ -64,13 +66,16 @@ _FLOWS = 10
 _GROUPS = 50
 
 
-def goodput(result: xr.Dataset, scenario: Scenario) -> xr.Dataset:
-    """`goodput_packets` [packets/s] and `goodput_bits` [bit/s] of all flows together, in the measured time."""
-    end = float(result.attrs.get("interrupted_at", scenario.duration))
-    measured = max(end - scenario.warm_up, 1e-9)
-    return result[[]].assign(
-        goodput_packets=result.goodput.sum("flow") / measured, goodput_bits=result.goodput_rate.sum("flow")
-    )
+def measured_time(result: xr.Dataset | Table, scenario: Scenario) -> float:
+    """Seconds from the warm-up to the end of the run, or to where it was stopped."""
+    return max(float(result.attrs.get("interrupted_at", scenario.duration)) - scenario.warm_up, 1e-9)
+
+
+def labelled(result: xr.Dataset | Table) -> xr.Dataset:
+    """The result of one run or of several as a dataset."""
+    from tcpdynamics.validation.packet.result import Table
+
+    return result.dataset() if isinstance(result, Table) else result
 
 
 def as_json(result: xr.Dataset) -> dict[str, Any]:
@@ -90,12 +95,12 @@ def as_json(result: xr.Dataset) -> dict[str, Any]:
     return document | of_dataset(result.drop_vars(recordings))
 
 
-def summary_lines(result: xr.Dataset, scenario: Scenario, verbose: bool = False) -> Iterator[str]:
+def summary_lines(result: xr.Dataset | Table, scenario: Scenario, verbose: bool = False) -> Iterator[str]:
     """What was run and what came out, with intervals for several replications."""
-    several = "replication" in result.dims
+    count, arrays = scenario.count, Arrays(result)
     yield (
-        f"{result.attrs['name']}: {result.sizes['flow']} flow{'s' if result.sizes['flow'] > 1 else ''}, "
-        + ("several seeds (--json lists them)" if several else f"seed {result.attrs['seed']}")
+        f"{result.attrs['name']}: {count} flow{'s' if count > 1 else ''}, "
+        + ("several seeds (--json lists them)" if arrays.several else f"seed {result.attrs['seed']}")
     )
     yield "what you ran" + ("" if verbose else " (--verbose for all of it)")
     lines = _everything(json.loads(result.attrs["what_you_ran"])) if verbose else what_you_ran(scenario)
@@ -103,67 +108,92 @@ def summary_lines(result: xr.Dataset, scenario: Scenario, verbose: bool = False)
         yield textwrap.fill(line, 110, initial_indent="  ", subsequent_indent="      ")
     yield "what came out"
     for label, values, digits in rows(result, scenario):
-        yield f"  {label:36s} {_shown(values, digits, several)}"
-    for line in (*_groups(result, scenario, several), *_links(result, several), *_flows(result, several)):
-        yield f"  {line}"
-    for line in _routes(result, several):
-        yield f"  {line}"
-    if several:
-        yield f"± half of Student's 95 % interval over {result.sizes['replication']} replications"
+        yield f"  {label:36s} {_shown(values, digits, arrays.several)}"
+    for part in (_groups(arrays, scenario), _links(arrays), _flows(arrays), _routes(arrays)):
+        for line in part:
+            yield f"  {line}"
+    if arrays.several:
+        yield f"± half of Student's 95 % interval over {len(arrays['goodput'])} replications"
 
 
-def rows(result: xr.Dataset, scenario: Scenario) -> Iterator[tuple[str, xr.DataArray, int]]:
-    """Label with unit, values and digits of the lines of a summary."""
-    sent = result.sent.sum("flow")
-    result = result.assign(
-        jain=result.slice_jain.mean("slice"),
-        starved=result.slice_starved.mean("slice"),
-        sent_in_all=sent,
-        repeats_in_all=sent - result.sent_by_kind.sel(kind="new").sum("flow"),
-        timeouts_in_all=result.timeouts.sum("flow"),
-    ).assign(goodput(result, scenario).data_vars)
-    if "leaps" in result:
-        result = result.assign(leaps_in_all=result.leaps.sum("flow"), duplicates_in_all=result.duplicates.sum("flow"))
-    if "link_marked" in result:
-        result = result.assign(marked_in_all=result.link_marked.sum("link"))
-    if "connections_finished" in result:
-        result = result.assign(
-            connections_in_all=result.connections_finished.sum("flow"),
-            connection_mean=(result.mean_connection_time * result.connections_finished).sum("flow")
-            / result.connections_finished.sum("flow"),
-        )
+class Arrays:
+    """Variables of a result by name as arrays whose first axis is that of replications, of length 1 for one run."""
+
+    def __init__(self, result: xr.Dataset | Table) -> None:
+        self.result = result
+        self.several = "replication" in result["goodput"].dims
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.result
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        values: NDArray[Any] = self.result[name].values
+        return values if self.several else values[None]
+
+
+def rows(result: xr.Dataset | Table, scenario: Scenario) -> Iterator[tuple[str, NDArray[Any], int]]:
+    """Label with unit, values (one a replication) and digits of the lines of a summary."""
+    import numpy as np
+
+    v, time = Arrays(result), measured_time(result, scenario)
+    values = {name: v[name] for name, _, _ in LINES if name in v and v[name].ndim == 1}
+    sent = v["sent"].sum(1)
+    values |= {
+        "goodput_packets": v["goodput"].sum(1) / time, "goodput_bits": np.nansum(v["goodput_rate"], 1),
+        "jain": _mean(v["slice_jain"]), "starved": _mean(v["slice_starved"]), "sent_in_all": sent,
+        "repeats_in_all": sent - v["sent_by_kind"][..., 0].sum(1), "timeouts_in_all": v["timeouts"].sum(1),
+    }  # fmt: skip
+    if "leaps" in v:
+        values |= {"leaps_in_all": v["leaps"].sum(1), "duplicates_in_all": v["duplicates"].sum(1)}
+    if "link_marked" in v:
+        values["marked_in_all"] = v["link_marked"].sum(1)
+    if "connections_finished" in v:
+        finished = v["connections_finished"]
+        in_all = finished.sum(1)
+        spent = np.nansum(v["mean_connection_time"] * finished, 1)
+        values |= {"connections_in_all": in_all, "connection_mean": _over(spent, in_all)}
     once = [group for group in scenario.flows if group.think is None]
     if any(group.segments is not None or group.stop is not None for group in once):
-        result = result.assign(
-            transfers_finished=result.finish.notnull().sum("flow"), completion=result.completion_time.mean("flow")
-        )
+        done, spans = np.isfinite(v["finish"]).sum(1), v["completion_time"]
+        values |= {"transfers_finished": done, "completion": _mean(spans)}
     for name, label, digits in LINES:
-        if name in result and set(result[name].dims) <= {"replication"}:
-            yield label, result[name], digits
-    last = result.sent_in_epoch.values[-1]
-    for n in result.sent_in_epoch.values:
+        if name in values:
+            yield label, values[name], digits
+    last = scenario.most_in_epoch
+    for n in range(last + 1):
         packets = f"{n} or more packets" if n == last else f"{n} packet{'' if n == 1 else 's'}"
-        yield f"P({packets} in an epoch)", result.epoch_fraction.sel(sent_in_epoch=n), 4
+        yield f"P({packets} in an epoch)", v["epoch_fraction"][:, n], 4
 
 
-def _groups(result: xr.Dataset, scenario: Scenario, several: bool) -> Iterator[str]:
+def _mean(values: NDArray[Any]) -> NDArray[Any]:
+    """Mean of each replication over what is not NaN; NaN where nothing is."""
+    import numpy as np
+
+    return _over(np.nansum(values, 1), np.isfinite(values).sum(1))
+
+
+def _over(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
+    """a / b, NaN where b is zero."""
+    import numpy as np
+
+    out: NDArray[Any] = np.divide(a, b, out=np.full(len(b), np.nan), where=b > 0)
+    return out
+
+
+def _groups(v: Arrays, scenario: Scenario) -> Iterator[str]:
     """A table of what each group got, if there are several."""
     import numpy as np
 
     if len(scenario.flows) < 2:
         return
-    end = float(result.attrs.get("interrupted_at", scenario.duration))
-    measured = max(end - scenario.warm_up, 1e-9)
+    time = measured_time(v.result, scenario)
     rows = [["group", "flows", "goodput [packets/s]", "loss", "timeouts"]]
     for index, group in enumerate(scenario.flows[:_GROUPS]):
-        mine = result[["goodput", "timeouts", "arrived_by_kind", "dropped_by_kind"]].isel(
-            flow=np.flatnonzero(result["group"].values == index)
-        )
-        total = mine.sum("flow")
-        arrived, dropped = total.arrived_by_kind.sum("kind"), total.dropped_by_kind.sum("kind")
-        loss = dropped / arrived.where((arrived > 0) & (arrived >= dropped))  # as in the loss of all
-        columns = ((total.goodput / measured, 2), (loss, 4), (total.timeouts, 0))
-        cells = [_shown(values, digits, several) for values, digits in columns]
+        mine = v.result["group"].values == index
+        arrived, dropped = (v[f"{what}_by_kind"][:, mine].sum((1, 2)) for what in ("arrived", "dropped"))
+        loss = np.where(arrived >= dropped, _over(dropped, arrived), np.nan)  # as in the loss of all
+        columns = ((v["goodput"][:, mine].sum(1) / time, 2), (loss, 4), (v["timeouts"][:, mine].sum(1), 0))
+        cells = [_shown(values, digits, v.several) for values, digits in columns]
         rows.append([f"{index} {group.sender}", f"{group.count}", *cells])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
@@ -172,66 +202,71 @@ def _groups(result: xr.Dataset, scenario: Scenario, several: bool) -> Iterator[s
         yield f"and {len(scenario.flows) - _GROUPS:,} more groups (--json has their flows)"
 
 
-def _links(result: xr.Dataset, several: bool) -> Iterator[str]:
+def _links(v: Arrays) -> Iterator[str]:
     """The links that lose most, then those that are used most, if there are several links."""
-    if result.sizes.get("link", 1) < 2:
+    import numpy as np
+
+    names = v.result["link"].values
+    if len(names) < 2:
         return
-    dropped = result.link_dropped.mean("replication") if several else result.link_dropped
-    order = (-dropped).argsort(kind="stable").values
-    losing = [i for i in order if dropped.values[i] > 0]
-    used = result.link_utilisation.mean("replication") if several else result.link_utilisation
-    busiest = (-used.fillna(0.0)).argsort(kind="stable").values
-    busy = [i for i in busiest if i not in losing and used.values[i] >= _USED]
+    dropped, used = v["link_dropped"].mean(0), np.nan_to_num(v["link_utilisation"]).mean(0)
+    losing = [i for i in np.argsort(-dropped, kind="stable") if dropped[i] > 0]
+    busy = [i for i in np.argsort(-used, kind="stable") if i not in losing and used[i] >= _USED]
     for i in (losing + busy)[:_LINKS]:
-        link = result.isel(link=i)
-        loss = link.link_dropped / link.link_arrived.where(link.link_arrived > 0)
-        yield (
-            f"link {link.link.item()}: loss {_shown(loss, 4, several)}, utilisation "
-            f"{_shown(link.link_utilisation, 4, several)}, waiting {_shown(link.link_mean_queue, 2, several)} packets"
-        )
+        loss = _over(v["link_dropped"][:, i], v["link_arrived"][:, i])
+        columns = ((loss, 4), (v["link_utilisation"][:, i], 4), (v["link_mean_queue"][:, i], 2))
+        loses, utilised, waiting = (_shown(values, digits, v.several) for values, digits in columns)
+        yield f"link {names[i]}: loss {loses}, utilisation {utilised}, waiting {waiting} packets"
     if len(losing) + len(busy) > _LINKS:
         more = f"{len(losing) + len(busy) - _LINKS} more links"
         yield f"and {more} {'with losses' if not busy else 'with losses or in use'} (--json has them)"
     if not losing:
-        yield f"no losses on any of {result.sizes['link']} links"
+        yield f"no losses on any of {len(names)} links"
 
 
-def _flows(result: xr.Dataset, several: bool) -> Iterator[str]:
+def _flows(v: Arrays) -> Iterator[str]:
     """Start, finish and goodput of the first flows of a single run."""
-    if several:
+    if v.several:
         return
-    highest = float(result.goodput_rate[:_FLOWS].max())
+    starts, finishes, rates = (v[name][0].tolist() for name in ("start", "finish", "goodput_rate"))
+    highest = max(rates[:_FLOWS])
     size, unit = next(((s, u) for s, u in _UNITS if highest >= s), (1.0, "bit/s"))
-    for flow in result.flow.values[:_FLOWS]:
-        start, finish, rate = (float(result[v].sel(flow=flow)) for v in ("start", "finish", "goodput_rate"))
+    for flow, (start, finish, rate) in enumerate(zip(starts[:_FLOWS], finishes, rates, strict=False)):
         begins = "does not start" if start != start else f"starts at {start:.3f} s"
         ends = "does not finish" if finish != finish else f"finishes at {finish:.3f} s"
         yield f"flow {flow}: {begins}, {ends}, goodput {rate / size:.4g} {unit}"
-    if result.sizes["flow"] > _FLOWS:
-        yield f"and {result.sizes['flow'] - _FLOWS:,} more flows (--json has them)"
+    if len(rates) > _FLOWS:
+        yield f"and {len(rates) - _FLOWS:,} more flows (--json has them)"
 
 
-def _routes(result: xr.Dataset, several: bool) -> Iterator[str]:
+def _routes(v: Arrays) -> Iterator[str]:
     """What the first flows of M/TCP sent over each of their routes."""
-    if "route" not in result.dims:
+    import numpy as np
+
+    if "route_sent" not in v:
         return
-    sent = result.route_sent.mean("replication") if several else result.route_sent
-    for flow in [f for f in result.flow.values if sent.sel(flow=f).sum() > 0][:_FLOWS]:
-        for route in result.route.values:
-            one = result.sel(flow=flow, route=route)
-            there, back = (_shown(one[f"route_time_{way}"] * 1e3, 1, several) for way in ("there", "back"))
+    sent = np.nansum(v["route_sent"], (0, 2))
+    for flow in np.flatnonzero(sent > 0)[:_FLOWS]:
+        for route in range(v["route_sent"].shape[2]):
+            sent_there, timeouts, there, back = (
+                v[f"route_{name}"][:, flow, route] for name in ("sent", "timeouts", "time_there", "time_back")
+            )
+            ways = " and ".join(_shown(values * 1e3, 1, v.several) for values in (there, back))
             yield (
-                f"flow {flow}, route {route}: sent {_shown(one.route_sent, 0, several)}, timeouts "
-                f"{_shown(one.route_timeouts, 0, several)}, estimated one-way times {there} and {back} ms"
+                f"flow {flow}, route {route}: sent {_shown(sent_there, 0, v.several)}, timeouts "
+                f"{_shown(timeouts, 0, v.several)}, estimated one-way times {ways} ms"
             )
 
 
-def _shown(values: xr.DataArray, digits: int, several: bool) -> str:
+def _shown(values: NDArray[Any], digits: int, several: bool) -> str:
+    """The value of one run, or the mean of several with half of its interval."""
+    if not several or len(values) < 2:
+        return _number(float(values.mean()), digits)
+    import xarray as xr
+
     from tcpdynamics.validation.statistics import mean_interval
 
-    if not several or values.sizes.get("replication", 0) < 2:
-        return _number(float(values.mean()) if several else float(values), digits)
-    interval = mean_interval(values.drop_vars("seed", errors="ignore"))
+    interval = mean_interval(xr.DataArray(values, dims="replication"))
     half = float(interval["high"] - interval["low"]) / 2
     if math.isnan(half):
         return "none"

@@ -286,37 +286,6 @@ def alpha_fair_utility(x: Allocations, alpha: float, axis: int = -1, *, dim: str
     return _along("alpha-fair utility", partial(_utility, alpha=float(alpha)), x, axis, dim, shares=False)
 
 
-def measured_jain(allocations: Any, present: NDArray[np.bool_] | bool = True) -> Floats:
-    """Jain's index along the last axis, of the users that are `present`; NaN where none of them has anything.
-
-    For measured counts and rates, which are as they must be: nothing is checked.
-
-    Examples
-    --------
-    >>> float(measured_jain([1, 1, 0, 0])), float(measured_jain([1, 1, 0], np.array([True, True, False])))
-    (0.5, 1.0)
-    """
-    x = np.where(present, allocations, 0).astype(float)
-    count = np.broadcast_to(present, x.shape).sum(-1)
-    # (sum x)^2 / (n sum x^2): those who are not there count only in n.
-    squares = np.asarray(count * (x**2).sum(-1))
-    index: Floats = np.full(squares.shape, np.nan)
-    np.divide(x.sum(-1) ** 2, squares, out=index, where=squares != 0)
-    return index
-
-
-def mean_jain(allocations: Any) -> float:
-    """Jain's index along the last axis, the mean over where any user has something.
-
-    Examples
-    --------
-    >>> mean_jain([[1.0, 1.0], [1.0, 0.0], [0.0, 0.0]])
-    0.75
-    """
-    index = measured_jain(allocations)
-    return float(index[np.isfinite(index)].mean())
-
-
 # Kernels: (..., n) arrays in (0, 1] with maximum 1 along the last axis, and their logarithms where needed.
 
 

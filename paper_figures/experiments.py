@@ -270,7 +270,7 @@ def _run(engine: str, scenario: Scenario, seed: int) -> xr.Dataset | None:
             return None
     from tcpdynamics.validation.packet.run import _once
 
-    return _once(scenario, seed, None, None)[1]
+    return _once(scenario, seed, None, None)[1].dataset()
 
 
 def _by_ns2(scenario: Scenario, seed: int) -> xr.Dataset:

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import scipy
-import xarray as xr
 
 from tcpdynamics import former_names
+from tcpdynamics.later import xr
 from tcpdynamics.limits import check_memory
 
 __getattr__ = former_names.attributes(__name__, law_distance="distribution_distance")

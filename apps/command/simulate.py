@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from tcpdynamics.validation.packet import Scenario
+    from tcpdynamics.validation.packet.result import Table
 
 #: Replications before `--precision` is first judged, and at most by default.
 _LEAST = 5
@@ -161,9 +162,11 @@ def simulate(
         result = _run(described, replications or 1, share, most or _MOST)
     except KeyboardInterrupt as stop:
         _stopped(stop, writers, mark)
-    _write(result.assign_attrs(settings=mark), writers)
+    if output or in_json:  # else nothing needs xarray, whose import takes longer than many a run
+        labelled = outputs.labelled(result)
+        _write(labelled.assign_attrs(settings=mark), writers)
     if in_json:
-        click.echo(json.dumps(outputs.as_json(result), allow_nan=False))
+        click.echo(json.dumps(outputs.as_json(labelled), allow_nan=False))
         if described.record.anything and netcdf is None:
             click.echo("JSON has no recordings; --output FILE.nc writes them", err=True)
     else:
@@ -278,9 +281,9 @@ def _share(text: str) -> float:
     return share
 
 
-def _run(scenario: Scenario, replications: int, share: float | None, most: int) -> xr.Dataset:
+def _run(scenario: Scenario, replications: int, share: float | None, most: int) -> xr.Dataset | Table:
     from tcpdynamics.validation.packet import replicate
-    from tcpdynamics.validation.packet import simulate as run
+    from tcpdynamics.validation.packet.run import measured as run
     from tcpdynamics.validation.statistics import joined, until
 
     with progress_line("simulating") as progress:
@@ -296,7 +299,8 @@ def _run(scenario: Scenario, replications: int, share: float | None, most: int) 
             return done[-1]
 
         def measure(result: xr.Dataset) -> xr.Dataset:
-            arrivals = outputs.goodput(result, scenario)[["goodput_packets"]]
+            goodput = result.goodput.sum("flow") / outputs.measured_time(result, scenario)
+            arrivals = result[[]].assign(goodput_packets=goodput)
             # Where nothing arrives, there is no loss rate to wait for.
             measured = result.loss_rate.notnull().all()
             return arrivals.assign(loss_rate=result.loss_rate) if measured else arrivals
@@ -345,7 +349,7 @@ def _stopped(
     click.get_current_context().exit(130)
 
 
-def _reached(result: xr.Dataset) -> str:
+def _reached(result: xr.Dataset | Table) -> str:
     a = result.attrs
     text = f"{a['until_replications']} replications, half-width {a['until_relative_half_width']:.2%} of the mean"
     if a["until_reached"]:

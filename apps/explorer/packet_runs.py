@@ -245,7 +245,7 @@ def facts(result: xr.Dataset, scenario: Scenario) -> list[list[Any]]:
         name, unit, places = (
             (label.replace("[bit/s]", "[Mbit/s]"), 1e-6, 4) if "[bit/s]" in label else (label, 1.0, digits)
         )
-        lines += [[name, unit * factor * float(value), places, f"{a:.4g} to {b:.4g}"] for a, b, factor in spans]
+        lines += [[name, unit * factor * value.item(), places, f"{a:.4g} to {b:.4g}"] for a, b, factor in spans]
     return lines
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from tcpdynamics.models.fairness import measured_jain
+from tcpdynamics.jain import measured_jain
 
 from ..experiments import Axis, Experiment, Setting
 

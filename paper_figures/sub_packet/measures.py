@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import xarray as xr
 
+from tcpdynamics.jain import mean_jain
 from tcpdynamics.models import PftkFull, SubPacketApproximate, SubPacketFresh, SubPacketFull, SubPacketLevels
-from tcpdynamics.models.fairness import mean_jain
 from tcpdynamics.solvers import stationary
 
 Measure = Callable[[xr.Dataset], float]

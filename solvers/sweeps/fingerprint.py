@@ -40,9 +40,9 @@ from types import (
 from typing import Any
 
 import numpy as np
-import xarray as xr
 
 from tcpdynamics.errors import DynamicsError, shown
+from tcpdynamics.later import xr
 
 from ..problems.numbers import is_symbolic
 
@@ -92,7 +92,7 @@ def _feed(digest: Any, value: Any, source: bool, met: dict[int, tuple[int, Any]]
             else:
                 _feed(digest, part, source, met)
 
-    kind = type(value)
+    kind, labelled = type(value), "xarray" in sys.modules
     if kind in _PLAIN:
         put(kind.__name__.encode(), value if kind is bytes else repr(value).encode())
     elif isinstance(value, np.ma.MaskedArray):
@@ -102,10 +102,10 @@ def _feed(digest: Any, value: Any, source: bool, met: dict[int, tuple[int, Any]]
         put(b"array", array.dtype.str.encode(), repr(array.shape).encode(), array.tobytes())
     elif isinstance(value, np.ndarray):
         put(b"objects", repr(value.shape).encode(), *value.ravel().tolist())
-    elif isinstance(value, xr.DataArray):
+    elif labelled and isinstance(value, xr.DataArray):
         coords = {str(k): (c.dims, c.values) for k, c in sorted(value.coords.items(), key=lambda c: str(c[0]))}
         put(b"labelled", str(value.name), value.dims, value.values, coords)
-    elif kind in _MAPPINGS:
+    elif kind in _MAPPINGS or (labelled and kind is xr.Dataset):
         put(b"mapping", str(len(value)))
         for key, item in value.items():
             put(key, item)
@@ -154,7 +154,7 @@ def _alone(value: Any, source: bool, met: dict[int, tuple[int, Any]]) -> str:
 
 #: Types whose `repr` determines the value.
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis), type(NotImplemented), range)
-_MAPPINGS = (dict, MappingProxyType, xr.Dataset)
+_MAPPINGS = (dict, MappingProxyType)
 _FUNCTIONS = (type, FunctionType, BuiltinFunctionType, MethodDescriptorType, MethodWrapperType, WrapperDescriptorType)
 
 

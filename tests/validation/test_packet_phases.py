@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tcpdynamics.models.fairness import measured_jain
+from tcpdynamics.jain import measured_jain
 from tcpdynamics.validation.packet import Bottleneck, Flows, Scenario, simulate
 from tcpdynamics.validation.packet.phases import CERTAIN, SPREAD, persistence
 from tcpdynamics.validation.packet.run_record import PIECES

@@ -83,22 +83,22 @@ def steps(scenario):
     while True:
         assert sim.world[0].heap_count
         slot = int(sim.heap[0])
-        if sim.events[slot].time >= scenario.duration:
+        if sim.events[slot]["time"] >= scenario.duration:
             return
-        before = (int(sim.events[slot].what), int(sim.events[slot].seq))
+        before = (int(sim.events[slot]["what"]), int(sim.events[slot]["seq"]))
         while (status := loop.advance(sim.world, scenario.duration, 1)) != k.PAUSED:
             assert status == k.GROW_EVENTS
             sim = engine._more_events(sim, len(sim.events))
         yield sim, slot, before
-        if sim.flows[0].una >= sim.flows[0].limit:
+        if sim.flows[0]["una"] >= sim.flows[0]["limit"]:
             return
 
 
 def held(sim):
     """Segments that the receiver has, up to the highest sent."""
     f, mask = sim.flows[0], sim.received.shape[1] - 1
-    above = {s for s in range(int(f.rcv_next), int(f.top)) if sim.received[0, s & mask]}
-    return above | set(range(int(f.rcv_next)))
+    above = {s for s in range(int(f["rcv_next"]), int(f["top"])) if sim.received[0, s & mask]}
+    return above | set(range(int(f["rcv_next"])))
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)
@@ -126,10 +126,10 @@ def test_blocks_and_scoreboard_tell_the_truth(flow, lost):
                 left, right = blocks[0]
                 # The newest is in the first block, and that is as long as it can be.
                 assert left <= seq < right and left - 1 not in have and right not in have
-        believed = {s for s in range(int(f.una), int(f.top)) if sim.sacked[0, s & (sim.sacked.shape[1] - 1)]}
+        believed = {s for s in range(int(f["una"]), int(f["top"])) if sim.sacked[0, s & (sim.sacked.shape[1] - 1)]}
         assert believed <= have
-        assert f.una <= f.rcv_next
-        assert f.top - f.una <= f.window
+        assert f["una"] <= f["rcv_next"]
+        assert f["top"] - f["una"] <= f["window"]
 
 
 def test_three_islands_are_reported_newest_first():
@@ -145,7 +145,7 @@ def test_three_islands_are_reported_newest_first():
     told = {}
     for sim, slot, (what, seq) in steps(scenario):
         if what == engine.k.RECEIVE and seq not in told:
-            blocks = sim.blocks[slot][: 2 * sim.events[slot].blocks].reshape(-1, 2)
+            blocks = sim.blocks[slot][: 2 * sim.events[slot]["blocks"]].reshape(-1, 2)
             told[seq] = [tuple(block) for block in blocks.tolist()]
     assert told[1] == []
     assert told[3] == [(3, 4)]

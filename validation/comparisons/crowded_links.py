@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from tcpdynamics.models.fairness import mean_jain
+from tcpdynamics.jain import mean_jain
 
 from ..packet import Bottleneck, Flows, Link, Record, Scenario
 from .crowded_laws import MOST_SENT

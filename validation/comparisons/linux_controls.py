@@ -15,7 +15,7 @@ import numpy as np
 import xarray as xr
 
 from tcpdynamics.charts.look import COLOURS, LEGEND_BELOW
-from tcpdynamics.models.fairness import measured_jain
+from tcpdynamics.jain import measured_jain
 
 from ..packet import Bottleneck, Flows, Scenario
 from .comparison import check_length, counts

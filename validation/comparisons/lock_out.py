@@ -19,9 +19,9 @@ import xarray as xr
 from tcpdynamics.charts.comparisons import error_bars
 from tcpdynamics.charts.look import BLACK, BLUE, LEGEND_BELOW, PURPLE, RED, SKY
 from tcpdynamics.errors import DomainError, shown
+from tcpdynamics.jain import measured_jain
 from tcpdynamics.limits import check_work
 from tcpdynamics.models import SharedLink, SubPacketExact
-from tcpdynamics.models.fairness import measured_jain
 from tcpdynamics.progress import listening, tracked
 from tcpdynamics.solvers import self_consistent, windowed
 

@@ -19,8 +19,8 @@ import xarray as xr
 from tcpdynamics.charts.comparisons import error_bars
 from tcpdynamics.charts.look import COLOURS, LEGEND_BELOW
 from tcpdynamics.errors import DomainError
+from tcpdynamics.jain import mean_jain
 from tcpdynamics.limits import check_work
-from tcpdynamics.models.fairness import mean_jain
 
 from ..linux import OLD, TODAY, LinuxSwitches
 from ..packet import Bottleneck, Flows, Record, Scenario

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import xarray as xr
 
 from tcpdynamics.charts.look import BLACK, VERDICT_COLOURS
+from tcpdynamics.jain import measured_jain
 from tcpdynamics.limits import check_work
-from tcpdynamics.models.fairness import measured_jain
 from tcpdynamics.solvers.problems import DomainError
 
 from ..ns2 import installed

@@ -13,7 +13,7 @@ import xarray as xr
 from tcpdynamics import __version__
 from tcpdynamics.charts.look import BLACK, GREY, VERDICT_COLOURS, axis_title, break_lines, coordinate
 from tcpdynamics.errors import DomainError, shown, suggestion
-from tcpdynamics.models.fairness import measured_jain
+from tcpdynamics.jain import measured_jain
 
 from ..statistics import distribution_distance, mean_interval
 from .comparison import Comparison, counts, grade_tolerance

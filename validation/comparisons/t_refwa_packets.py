@@ -15,8 +15,8 @@ import numpy as np
 
 from tcpdynamics import models
 from tcpdynamics.errors import DomainError, shown
+from tcpdynamics.jain import measured_jain
 from tcpdynamics.limits import check_work
-from tcpdynamics.models.fairness import measured_jain
 from tcpdynamics.models.t_refwa.feedback import RttCode, TRefwaGroups
 from tcpdynamics.progress import tracked
 

@@ -6,12 +6,13 @@ import json
 from typing import Any
 
 import numpy as np
-import xarray as xr
 
 from tcpdynamics.errors import ScenarioError, suggestion
-from tcpdynamics.models.fairness import measured_jain
+from tcpdynamics.jain import measured_jain
+from tcpdynamics.later import xr
 
 from .phases import is_of_phases
+from .result import Table
 
 #: Name -> (unit, meaning).
 MEASURES: dict[str, tuple[str, str]] = {
@@ -45,7 +46,7 @@ OF_GROUPS: dict[str, tuple[str, str]] = {
 }
 
 
-def measure(result: xr.Dataset) -> dict[str, Any]:
+def measure(result: xr.Dataset | Table) -> dict[str, Any]:
     """The measures of one run, as `simulate` gives it: name -> number, or (groups,) array.
 
     Examples
@@ -87,7 +88,7 @@ def measure(result: xr.Dataset) -> dict[str, Any]:
     }
 
 
-def rate_variation(result: xr.Dataset) -> Any:
+def rate_variation(result: xr.Dataset | Table) -> Any:
     """(flows,) standard deviation over mean of a flow's goodput in the slices of which it saw all.
 
     NaN of a flow with fewer than two such slices, or without goodput.
@@ -108,7 +109,7 @@ def rate_variation(result: xr.Dataset) -> Any:
     start, finish = result["start"].values, result["finish"].values
     there = (start <= begin) & ~(finish < end)  # a flow that has not finished has no finish
     count = there.sum(0)
-    goodput = np.where(there, result["slice_goodput"].transpose("slice", "flow").values, 0.0)
+    goodput = np.where(there, result["slice_goodput"].values, 0.0)
     mean = np.divide(goodput.sum(0), count, out=np.full(len(start), np.nan), where=count > 1)
     spread = np.sqrt((np.where(there, goodput - mean, 0.0) ** 2).sum(0) / np.maximum(count, 1))
     return np.divide(spread, mean, out=np.full(len(start), np.nan), where=mean > 0)
@@ -122,11 +123,11 @@ _USED = (
 )  # fmt: skip
 
 
-def _connection_time(result: xr.Dataset) -> float:
+def _connection_time(result: xr.Dataset | Table) -> float:
     if "connection_time" not in result:
         return np.nan
     begin = json.loads(result.attrs["scenario"])["warm_up"]
-    return _mean(result.connection_time.values[result.connection_finish.values >= begin])
+    return _mean(result["connection_time"].values[result["connection_finish"].values >= begin])
 
 
 def _by_group(values: Any, groups: Any, total: int) -> Any:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcpdynamics.errors import bare
-from tcpdynamics.models.fairness import measured_jain
+from tcpdynamics.jain import measured_jain
 
 from .kernel import records as k
 from .run_record import Run

@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 
-from tcpdynamics.models.fairness import measured_jain
+from tcpdynamics.jain import measured_jain
 
 from .engine import execute
 from .kernel import records as k

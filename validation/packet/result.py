@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-import xarray as xr
+from numpy.typing import NDArray
 
 from tcpdynamics import __version__
-from tcpdynamics.models.fairness import measured_jain
+from tcpdynamics.jain import measured_jain
+from tcpdynamics.later import xr
 
 from .epochs import integral
 from .kernel import changes
@@ -43,7 +44,46 @@ WAITS = {"median_wait": 0.5, "wait_p95": 0.95, "wait_p99": 0.99}
 Variables = dict[str, tuple[Any, Any, str, str]]
 
 
+class Column(NamedTuple):
+    """Values of one variable or coordinate, under the names that a `DataArray` has for them."""
+
+    dims: tuple[str, ...]
+    values: NDArray[Any]
+    attrs: dict[str, str]
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """What a run gave, before xarray has it: variables, coordinates and attributes by name."""
+
+    variables: Variables
+    coords: dict[str, Any]
+    attrs: dict[str, str]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.variables or name in self.coords
+
+    def __getitem__(self, name: str) -> Column:
+        if name in self.variables:
+            dims, values, units, text = self.variables[name]
+            attrs = {"units": units, "long_name": text}
+        else:
+            given = self.coords[name]
+            dims, values, *more = given if isinstance(given, tuple) else (name, given)
+            attrs = more[0] if more else {}
+        return Column((dims,) if isinstance(dims, str) else dims, np.asarray(values), attrs)
+
+    def dataset(self) -> xr.Dataset:
+        """The same with labels."""
+        return xr.Dataset({name: tuple(self[name]) for name in self.variables}, self.coords, self.attrs)
+
+
 def dataset(scenario: Scenario, seed: int, run: Run) -> xr.Dataset:
+    """As `tabulated`, with labels."""
+    return tabulated(scenario, seed, run).dataset()
+
+
+def tabulated(scenario: Scenario, seed: int, run: Run) -> Table:
     """Name everything that was counted."""
     measured = max(run.stopped - scenario.warm_up, 1e-300)
     # Only slices that were simulated to their end, should the run have been stopped.
@@ -68,13 +108,16 @@ def dataset(scenario: Scenario, seed: int, run: Run) -> xr.Dataset:
         | of_leaps(scenario, run)
         | of_routes(scenario, run)
     )
-    coords = {
+    coords: dict[str, Any] = {
         "flow": np.arange(scenario.count),
         "group": ("flow", np.repeat(np.arange(len(scenario.flows)), [g.count for g in scenario.flows])),
         "link": list(scenario.link_names), "kind": list(k.KINDS), "backoff": 2 ** np.arange(k.LEVELS),
         "sent_in_epoch": np.arange(scenario.most_in_epoch + 1), "silence": np.arange(run.sim.silences.shape[1]),
         "slice": scenario.warm_up + scenario.slice * np.arange(slices),
     }  # fmt: skip
+    for name, units, text in _COORDINATES:
+        dims, values = coords[name] if name == "group" else (name, coords[name])
+        coords[name] = (dims, values, {"units": units, "long_name": text.format(most=scenario.most_in_epoch)})
     if "hangs" in data:
         coords["hang_length"] = ("hang_length", np.array(k.HANG_LENGTHS), {"units": "s", "long_name": "length"})
     if "route_sent" in data:
@@ -90,13 +133,7 @@ def dataset(scenario: Scenario, seed: int, run: Run) -> xr.Dataset:
     }
     if run.interrupted:
         attrs["interrupted_at"] = repr(run.stopped)
-    variables = {
-        name: (dims, values, {"units": units, "long_name": text}) for name, (dims, values, units, text) in data.items()
-    }
-    result = xr.Dataset(variables, coords, attrs)
-    for name, units, text in _COORDINATES:
-        result[name].attrs = {"units": units, "long_name": text.format(most=scenario.most_in_epoch)}
-    return result
+    return Table(data, coords, attrs)
 
 
 _COORDINATES = (

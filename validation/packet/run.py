@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import xarray as xr
 
 from tcpdynamics.errors import ScenarioError, check
+from tcpdynamics.later import xr
 
 from .engine import execute
 from .phases import is_of_phases
 from .remedies import measured_remedy
-from .result import dataset
+from .result import Table, tabulated
 from .run_record import Run
 from .scenario.scenario import Scenario
 from .scenario.toml import load_scenario
@@ -83,12 +83,15 @@ def simulate(
     >>> int(result["timeouts"].sum()), bool(abs(result["goodput"].item() - 400) <= 4)
     (0, True)
     """
-    if not isinstance(scenario, Scenario):
-        scenario = load_scenario(scenario)
+    return measured(scenario if isinstance(scenario, Scenario) else load_scenario(scenario), seed, progress).dataset()
+
+
+def measured(scenario: Scenario, seed: int | None = None, progress: Callable[[float], None] | None = None) -> Table:
+    """As `simulate`, without labels."""
     warn_of_unusual_values(scenario)
     run, result = _once(scenario, seed, progress, None)
     if run.interrupted:
-        raise Interrupted(result)
+        raise Interrupted(result.dataset())
     if is_of_phases(result.attrs["warning"]):
         result.attrs["warning"] += measured_remedy(scenario, int(result.attrs["seed"]), run)
     return result
@@ -96,11 +99,11 @@ def simulate(
 
 def _once(
     scenario: Scenario, seed: int | None, progress: Callable[[float], None] | None, stop: threading.Event | None
-) -> tuple[Run, xr.Dataset]:
+) -> tuple[Run, Table]:
     seed = scenario.seed if seed is None else seed
     check("seed", seed, 0, 2**128, "give a whole number", whole=True)
     run = execute(scenario, seed, progress, stop)
-    return run, dataset(scenario, seed, run)
+    return run, tabulated(scenario, seed, run)
 
 
 def replicate(
@@ -180,7 +183,7 @@ def _in_threads(
     pool = ThreadPoolExecutor(workers or os.cpu_count())
     try:
         for done, (_, result) in enumerate(pool.map(lambda seed: _once(scenario, seed, None, stop), seeds), 1):
-            runs.append(result)
+            runs.append(result.dataset())
             if progress is not None:
                 progress(done / len(seeds))
         finished = True

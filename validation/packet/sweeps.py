@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
-import xarray as xr
 from numpy.typing import NDArray
 
 from tcpdynamics import __version__
 from tcpdynamics.errors import DynamicsError, ScenarioError, check, shown, suggestion
+from tcpdynamics.later import xr
 from tcpdynamics.limits import check_memory, check_work, parts_of_sweep
 from tcpdynamics.quantities import TABLES, quantity
 
@@ -30,7 +30,7 @@ from ..statistics import mean_interval
 from . import user_rules
 from .kernel.windows import RULES
 from .measures import MEASURES, OF_GROUPS, check_quantities, measure
-from .result import table
+from .result import Column, Table, table
 from .run import _once, seeds_of
 from .scenario.changes import changed, check_keys, put, unit_of, words_of
 from .scenario.scenario import Scenario
@@ -110,23 +110,24 @@ class ScenarioWork:
 
     def __call__(self, block: Mapping[str, Any]) -> xr.Dataset:
         """Simulate the points of a block; its replications have the dimension "point"."""
-        results: list[dict[str, Any]] = []
+        results: list[dict[str, Column]] = []
         cached: tuple[Any, Scenario] | None = None
         for i, replication in enumerate(block["replication"]):
             values = {axis.key: axis.value(block[axis.key][i]) for axis in self.axes}
             if cached is None or cached[0] != values:
                 cached = values, self.scenario(values)
-            results.append(self._run(cached[1], self.seeds[int(replication)]))
+            result, columns = self._run(cached[1], self.seeds[int(replication)])
+            results.append(columns)
         first = results[0]
         data: dict[str, Any] = {}
         coords: dict[Any, Any] = {}
         for name in self.quantities:
             dims, attrs = first[name].dims, first[name].attrs
-            data[name] = (("point", *dims), np.stack([np.asarray(r[name].values) for r in results]), attrs)
-            coords |= {d: first[name][d].variable for d in dims if d in first[name].coords}
+            data[name] = (("point", *dims), np.stack([r[name].values for r in results]), attrs)
+            coords |= {d: result.coords[d] for d in dims if d in result.coords}
         return xr.Dataset(data, coords)
 
-    def _run(self, scenario: Scenario, seed: int) -> dict[str, xr.DataArray]:
+    def _run(self, scenario: Scenario, seed: int) -> tuple[Table, dict[str, Column]]:
         run, result = _once(scenario, seed, None, self.stop)
         if run.interrupted:
             raise DynamicsError("the simulation was interrupted")
@@ -136,10 +137,10 @@ class ScenarioWork:
             if name in measures:
                 units, meaning = {**MEASURES, **OF_GROUPS}[name]
                 dims = ("group",) if name in OF_GROUPS else ()
-                out[name] = xr.DataArray(measures[name], dims=dims, attrs={"units": units, "long_name": meaning})
+                out[name] = Column(dims, np.asarray(measures[name]), {"units": units, "long_name": meaning})
             else:
-                out[name] = result[name].reset_coords(drop=True)
-        return out
+                out[name] = result[name]
+        return result, out
 
 
 def _copied(value: Any) -> Any:
@@ -461,7 +462,7 @@ def _flat(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
 def _names_in(scenario: Scenario) -> tuple[str, ...]:
     """Variables of the result of a scenario, from a thousandth of a second of it."""
     brief = dataclasses.replace(scenario, duration=2e-3, warm_up=1e-3, slice=1e-3)
-    return tuple(str(name) for name in _once(brief, 1, None, None)[1].data_vars)
+    return tuple(_once(brief, 1, None, None)[1].variables)
 
 
 def _own_rules(scenario: Scenario, axes: tuple[Axis, ...]) -> str:
