@@ -76,7 +76,7 @@ def measure(result: xr.Dataset | Table) -> dict[str, Any]:
         "connections": v["connections_finished"].sum() if "connections_finished" in v else 0,
         "connection_time": _connection_time(result),
         "longest_hang": v["longest_hang"].mean() if "longest_hang" in v else np.nan,
-        "phase_warning": is_of_phases(result.attrs["warning"]),
+        "phase_warning": is_of_phases(result.warning if isinstance(result, Table) else result.attrs["warning"]),
     }  # fmt: skip
     goodput = _by_group(v["goodput_rate"], groups, total)
     return {
@@ -105,7 +105,7 @@ def rate_variation(result: xr.Dataset | Table) -> Any:
     array([0.5, 0. ])
     """
     begin = result["slice"].values[:, None]
-    end = begin + json.loads(result.attrs["scenario"])["slice"]
+    end = begin + _of_scenario(result, "slice")
     start, finish = result["start"].values, result["finish"].values
     there = (start <= begin) & ~(finish < end)  # a flow that has not finished has no finish
     count = there.sum(0)
@@ -123,10 +123,16 @@ _USED = (
 )  # fmt: skip
 
 
+def _of_scenario(result: xr.Dataset | Table, key: str) -> float:
+    if isinstance(result, Table):
+        return float(getattr(result.scenario, key))
+    return float(json.loads(result.attrs["scenario"])[key])
+
+
 def _connection_time(result: xr.Dataset | Table) -> float:
     if "connection_time" not in result:
         return np.nan
-    begin = json.loads(result.attrs["scenario"])["warm_up"]
+    begin = _of_scenario(result, "warm_up")
     return _mean(result["connection_time"].values[result["connection_finish"].values >= begin])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 from typing import Any, NamedTuple
 
@@ -54,11 +55,28 @@ class Column(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-    """What a run gave, before xarray has it: variables, coordinates and attributes by name."""
+    """What a run gave, before xarray has it: variables and coordinates by name, and what was run."""
 
     variables: Variables
     coords: dict[str, Any]
-    attrs: dict[str, str]
+    scenario: Scenario
+    seed: int
+    warning: str
+    #: Simulated time at which the run was stopped [s].
+    interrupted_at: float | None = None
+
+    @functools.cached_property
+    def attrs(self) -> dict[str, str]:
+        """Provenance, as a dataset has it."""
+        attrs = {
+            "name": self.scenario.name,
+            "scenario": json.dumps(table(self.scenario)),
+            "seed": str(self.seed),
+            "version": __version__,
+            "what_you_ran": json.dumps(what_you_ran(self.scenario, self.seed)),
+            "warning": self.warning,
+        }
+        return attrs if self.interrupted_at is None else attrs | {"interrupted_at": repr(self.interrupted_at)}
 
     def __contains__(self, name: str) -> bool:
         return name in self.variables or name in self.coords
@@ -122,18 +140,9 @@ def tabulated(scenario: Scenario, seed: int, run: Run) -> Table:
         coords["hang_length"] = ("hang_length", np.array(k.HANG_LENGTHS), {"units": "s", "long_name": "length"})
     if "route_sent" in data:
         coords["route"] = np.arange(data["route_sent"][1].shape[1])
-    attrs = {
-        "name": scenario.name,
-        "scenario": json.dumps(table(scenario)),
-        "seed": str(seed),
-        "version": __version__,
-        "what_you_ran": json.dumps(what_you_ran(scenario, seed)),
-        # What is measured of phase effects is said after all else.
-        "warning": ". ".join(filter(None, (overshoot_warning(scenario, run), phase_warning(scenario, run)))),
-    }
-    if run.interrupted:
-        attrs["interrupted_at"] = repr(run.stopped)
-    return Table(data, coords, attrs)
+    # What is measured of phase effects comes after all else.
+    warning = ". ".join(filter(None, (overshoot_warning(scenario, run), phase_warning(scenario, run))))
+    return Table(data, coords, scenario, seed, warning, run.stopped if run.interrupted else None)
 
 
 _COORDINATES = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import threading
 from collections import Counter
@@ -92,9 +93,9 @@ def measured(scenario: Scenario, seed: int | None = None, progress: Callable[[fl
     run, result = _once(scenario, seed, progress, None)
     if run.interrupted:
         raise Interrupted(result.dataset())
-    if is_of_phases(result.attrs["warning"]):
-        result.attrs["warning"] += measured_remedy(scenario, int(result.attrs["seed"]), run)
-    return result
+    if not is_of_phases(result.warning):
+        return result
+    return dataclasses.replace(result, warning=result.warning + measured_remedy(scenario, result.seed, run))
 
 
 def _once(
