@@ -110,7 +110,7 @@ def test_files_open_from_disk_with_the_same_numbers(tab: Page, server: str, file
     assert value_of(tab.locator(f"#control-{control.name} + input").input_value()) == control.high
 
 
-@pytest.mark.parametrize("slug", MOVED)
+@pytest.mark.parametrize("slug", often(MOVED))
 def test_a_decimal_comma_is_read_as_one(tab: Page, server: str, slug: str) -> None:
     opened(tab, f"{server}/{slug}")
     assert not tab.locator("input[type=number]").count()  # a browser drops the comma there
@@ -166,7 +166,7 @@ def test_exported_pages_are_small_and_ask_nobody(files: Path, slug: str) -> None
 
 
 @pytest.mark.parametrize("scheme", [pytest.param("light", marks=pytest.mark.slow), "dark"])
-@pytest.mark.parametrize("slug", PAGES)
+@pytest.mark.parametrize("slug", often(PAGES))
 def test_a_page_is_accessible_and_fits_a_telephone(tab: Page, files: Path, slug: str, scheme: Any) -> None:
     legible(tab, 380, scheme, lambda: opened(tab, (files / f"{slug}.html").as_uri()))
 
@@ -267,7 +267,7 @@ def test_no_text_of_a_picture_is_cut(tab: Page, files: Path, slug: str, size: tu
         assert whole and (not own or whole["y"] <= own["y"] <= own["y"] + own["height"] <= whole["y"] + whole["height"])
 
 
-@pytest.mark.parametrize("slug", MOVED)
+@pytest.mark.parametrize("slug", often(MOVED))
 def test_the_menu_opens_in_sight_and_keeps_the_focus(tab: Page, files: Path, slug: str) -> None:
     tab.set_viewport_size({"width": 1280, "height": 720})
     opened(tab, (files / f"{slug}.html").as_uri())
@@ -285,7 +285,7 @@ def test_the_menu_opens_in_sight_and_keeps_the_focus(tab: Page, files: Path, slu
         assert head.evaluate("(node) => node === document.activeElement")
 
 
-@pytest.mark.parametrize("slug", [p for p in PAGES if any(isinstance(c, Choice) for c in pages()[p].controls)])
+@pytest.mark.parametrize("slug", often(p for p in PAGES if any(isinstance(c, Choice) for c in pages()[p].controls)))
 def test_a_choice_stands_in_the_address_by_its_word(tab: Page, server: str, slug: str) -> None:
     choice = next(c for c in pages()[slug].controls if isinstance(c, Choice))
     opened(tab, f"{server}/{slug}")

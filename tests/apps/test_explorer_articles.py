@@ -394,7 +394,7 @@ def test_the_sentence_of_the_state_diagram_is_the_sum_of_its_waits(tab: Page, se
         )
 
 
-@pytest.mark.parametrize("slug", WHOLE)
+@pytest.mark.parametrize("slug", often(WHOLE))
 def test_back_returns_to_the_step_before(tab: Page, server: str, slug: str) -> None:
     at_step(tab, f"{server}/{slug}", 2)
     shown = "(k) => document.querySelectorAll('.step')[k - 1].hasAttribute('data-current')"
@@ -427,7 +427,7 @@ def test_back_returns_to_the_step_before(tab: Page, server: str, slug: str) -> N
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("slug", WHOLE)
+@pytest.mark.parametrize("slug", often(WHOLE))
 def test_axe_finds_nothing(tab: Page, server: str, slug: str, scheme: Any) -> None:
     tab.emulate_media(color_scheme=scheme)
     at_step(tab, f"{server}/{slug}", 1)
@@ -438,7 +438,7 @@ def test_axe_finds_nothing(tab: Page, server: str, slug: str, scheme: Any) -> No
     assert [(v["id"], [n["html"][:150] for n in v["nodes"]][:3]) for v in found] == []
 
 
-@pytest.mark.parametrize("slug", WHOLE)
+@pytest.mark.parametrize("slug", often(WHOLE))
 def test_a_narrow_window_does_not_scroll_sideways(tab: Page, server: str, slug: str) -> None:
     tab.set_viewport_size({"width": 320, "height": 640})
     for k in range(1, len(WHOLE[slug].steps) + 1):
@@ -469,7 +469,7 @@ def test_an_address_has_what_a_step_was_moved_to(tab: Page, other: Page, server:
     assert other.url.endswith("#step=3")  # what is refused leaves the address
 
 
-@pytest.mark.parametrize("slug", WHOLE)
+@pytest.mark.parametrize("slug", often(WHOLE))
 def test_on_paper_each_step_has_its_picture(tab: Page, files: Path, slug: str) -> None:
     at_step(tab, (files / f"{slug}.html").as_uri(), 2)
     tab.wait_for_function("() => [...document.querySelectorAll('.step .number')].every((node) => node.textContent)")

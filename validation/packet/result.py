@@ -130,7 +130,7 @@ def tabulated(scenario: Scenario, seed: int, run: Run) -> Table:
         "flow": np.arange(scenario.count),
         "group": ("flow", np.repeat(np.arange(len(scenario.flows)), [g.count for g in scenario.flows])),
         "link": list(scenario.link_names), "kind": list(k.KINDS), "backoff": 2 ** np.arange(k.LEVELS),
-        "sent_in_epoch": np.arange(scenario.most_in_epoch + 1), "silence": np.arange(run.sim.silences.shape[1]),
+        "sent_in_epoch": np.arange(scenario.most_in_epoch + 1), "silence": np.arange(len(run.sim.silences)),
         "slice": scenario.warm_up + scenario.slice * np.arange(slices),
     }  # fmt: skip
     for name, units, text in _COORDINATES:
@@ -211,7 +211,7 @@ def of_epochs(run: Run) -> Variables:
     return {
         "epochs": (("flow", "sent_in_epoch"), epochs, "1", "epochs in which so many packets were sent"),
         "epoch_fraction": ("sent_in_epoch", share, "1", "probability of so many packets in an epoch"),
-        "silences": (("flow", "silence"), run.sim.silences, "1", "completed silences by length in epochs"),
+        "silences": (("flow", "silence"), run.sim.silences.T, "1", "completed silences by length in epochs"),
     }
 
 

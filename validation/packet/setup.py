@@ -70,7 +70,7 @@ def build(scenario: Scenario, seed: int, keyed: bool = False) -> k.Sim:
         queue_time=queue_time, queue_size=queue_size, out_seq=np.zeros(2 * longest + 8, np.int64),
         out_kind=np.zeros(2 * longest + 8, np.int64), rules=rules, counts=np.zeros((n, k.COUNTS), np.int64),
         sums=np.zeros((n, k.SUMS)), levels=np.zeros((n, k.LEVELS), np.int64),
-        epochs=np.zeros((n, scenario.most_in_epoch + 1), np.int64), silences=np.zeros((n, SILENCE_BINS), np.int32),
+        epochs=np.zeros((n, scenario.most_in_epoch + 1), np.int64), silences=np.zeros((SILENCE_BINS, n), np.int32),
         slices=np.zeros((scenario.slices, n), np.int64), drops=drops,
         copies=np.zeros((n, ring) if scenario.drops else (1, 1), np.int64), trace_time=np.zeros(traces),
         trace_what=np.zeros((traces, 5), np.int64),

@@ -53,7 +53,7 @@ def close_epoch(w: Any, f: Any, i: Any, index: Any) -> None:
     if f.epoch_index >= 0:
         at.epochs(w)[i, min(f.epoch_count, at.epochs(w).shape[1] - 1)] += 1
         if silent > 0:  # a silence is counted once it is over, between two epochs with packets
-            at.silences(w)[i, min(silent, at.silences(w).shape[1] - 1)] += 1
+            at.silences(w)[min(silent, w.n_silences - 1), i] += 1
     at.epochs(w)[i, 0] += silent
     f.epoch_index = index
     f.epoch_count = 0

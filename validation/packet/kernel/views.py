@@ -107,7 +107,7 @@ def bind(sim: k.Sim) -> k.Sim:
         world[f"n_{size}"] = len(getattr(sim, name))
     world["n_ring"] = sim.sacked.shape[1]
     world["n_counts"] = sim.epochs.shape[1]
-    world["n_silences"] = sim.silences.shape[1]
+    world["n_silences"] = len(sim.silences)
     world["copies_ring"] = sim.copies.shape[1]
     return sim
 
@@ -138,7 +138,8 @@ counts = _view("counts", I8, "n_flows", k.COUNTS)
 sums = _view("sums", F8, "n_flows", k.SUMS)
 levels = _view("levels", I8, "n_flows", k.LEVELS)
 epochs = _view("epochs", I8, "n_flows", "n_counts")
-silences = _view("silences", I4, "n_flows", "n_silences")
+#: By length first: short ones are many, and of the others' pages no memory is taken.
+silences = _view("silences", I4, "n_silences", "n_flows")
 slices = _view("slices", I8, "n_slices", "n_flows")
 waits = _view("waits", I8, "n_links", k.WAITS)
 drops = _view("drops", I8, "n_drops", 5)
