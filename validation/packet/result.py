@@ -86,8 +86,8 @@ class Table:
             dims, values, units, text = self.variables[name]
             attrs = {"units": units, "long_name": text}
         else:
-            given = self.coords[name]
-            dims, values, *more = given if isinstance(given, tuple) else (name, given)
+            column = self.coords[name]
+            dims, values, *more = column if isinstance(column, tuple) else (name, column)
             attrs = more[0] if more else {}
         return Column((dims,) if isinstance(dims, str) else dims, np.asarray(values), attrs)
 
