@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 
 import numpy as np
 import pytest
-from explorer_tabs import legible, move, numbers, opened
+from explorer_tabs import legible, move, numbers, opened, table_of
 from playwright.sync_api import Page
 
 from tcpdynamics.apps.explorer import link_records, my_link_runs
@@ -285,6 +285,8 @@ def test_a_job_is_checked_and_gives_what_the_simulator_gives() -> None:
     assert link.epoch == pytest.approx(full_rtt(0.1, 500, 5, 500)) and link.slice == 20.0
     answer = json.loads(my_link_runs.run(values, lambda share: None)["result.json"])
     assert 0 < answer["loss"]["low"] <= answer["loss"]["mean"] <= answer["loss"]["high"] < 1
+    table = table_of(pages()["my-link"].figures[0].slow(values)).set_index("quantity")  # what "Show the code" shows
+    assert {name: [*row] for name, row in table.iterrows()} == {name: [*answer[name].values()] for name in table.index}
     with pytest.raises(DomainError, match="no BBR"):
         my_link_runs.read({"sender": "linux-bbr"})
 

@@ -62,7 +62,7 @@ PAGE = Page(
         Figure(
             "results", "By the chain, by packets, by Linux and by other stacks",
             "Numbers: loss, silence, fairness, users with nothing and waiting time, by each method",
-            "methods", shown(numbers.results, "users", *FIELDS, covered=covered),
+            "methods", shown(numbers.results, "users", *FIELDS, covered=covered), slow=my_link_runs.code,
         ),
         Figure(
             "users",
