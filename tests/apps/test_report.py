@@ -14,6 +14,7 @@ import pytest
 from explorer_tabs import bare
 from playwright.sync_api import Page
 
+from tcpdynamics.apps.explorer.page import Control
 from tcpdynamics.apps.explorer.pages import pages
 from tcpdynamics.apps.ledger_rows import NOT_YET, tables
 from tcpdynamics.apps.report.front import BUSIEST, CLASSES
@@ -36,9 +37,10 @@ def test_page_is_self_contained(page: str) -> None:
 
 @pytest.mark.parametrize("name", MOVES)
 def test_links_move_their_figures(name: str) -> None:
-    """The explorer has the page, and takes every word of the address."""
-    address = urlsplit(MOVES[name])
+    """The explorer has the page, with a slider or a fair name, and takes every word of the address."""
+    address, link = urlsplit(MOVES[name]), html_of({name: {}})[name]
     page = pages()[address.path]
+    assert ("Move it</a>" in link) == any(isinstance(c, Control) for c in page.controls) != ("See it</a>" in link)
     assert not (page.controls and page.read(dict(parse_qsl(address.query)))[1])
 
 
