@@ -7,14 +7,13 @@ from typing import Any
 
 from . import link_records
 from .article import articles
+from .link_records import LINK
 from .numbers_my_link import CHAIN, CONSTANTS, results
 from .page import Control, Page, Printed
 from .pages import pages
 from .shown import code_of
 from .sub_packet_chains import event_program
 
-#: The link of Figs. 2 and 9 of Chen et al., in the words of `my-link`.
-LINK = {"rate": 1.0, "base_rtt": 200.0, "buffer": 50, "packet_size": 500}
 #: The sender of Linux that stands in the sentence: that of the chain and of the packets.
 SENDER = "linux-reno"
 

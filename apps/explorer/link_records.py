@@ -11,8 +11,10 @@ from typing import Any
 from .recorded import ends
 
 FILE = Path(__file__).with_name("links_recorded.json")
-#: Users of the first page's link of which packets are recorded.
-USERS = tuple(range(20, 301, 10))
+#: The link of Figs. 2 and 9 of Chen et al., in the words of `my-link`; that page starts with one of today.
+LINK = {"rate": 1.0, "base_rtt": 200.0, "buffer": 50, "packet_size": 500}
+#: Users of the first page's link, and of the one that `my-link` starts with, of which packets are recorded.
+USERS, TODAY = tuple(range(20, 301, 10)), (30, 60, 100, 200)
 #: Senders of Linux: words of the page -> name in the record, control of the kernel.
 LINUX = {
     "linux-reno": ("Linux as it comes, Reno", "reno"), "linux-cubic": ("Linux as it comes, CUBIC", "cubic"),
@@ -41,15 +43,16 @@ def record() -> dict[str, Any]:
     from tcpdynamics.validation.comparisons.engines import stored
     from tcpdynamics.validation.comparisons.linux_sub_packet import RECORD
 
-    runs = {str(n): packets(n) for n in USERS}
-    return {"kernel": stored(RECORD)["kernel"], "packets": runs, "points": [*linux(), *stacks()]}
+    runs, today = {str(n): packets(n, LINK) for n in USERS}, {str(n): packets(n, {}) for n in TODAY}
+    return {"kernel": stored(RECORD)["kernel"], "packets": runs, "today": today, "points": [*linux(), *stacks()]}
 
 
-def packets(users: int) -> dict[str, Any]:
-    """What `my-link` gives at its start with so many users: the same run, to four digits."""
+def packets(users: int, link: dict[str, Any]) -> dict[str, Any]:
+    """What `my-link` gives of a link, otherwise as at its start, with so many users: the same run, to four digits."""
     from . import my_link_runs
 
-    answer = json.loads(my_link_runs.run(my_link_runs.read({"users": users}), lambda share: None)["result.json"])
+    values = my_link_runs.read(link | {"users": users})
+    answer = json.loads(my_link_runs.run(values, lambda share: None)["result.json"])
     return {
         name: {end: _short(x) for end, x in one.items()} if isinstance(one, dict) else one
         for name, one in answer.items()

@@ -305,6 +305,8 @@ class Figure:
     command : callable, optional
         Values -> the command line that gives the same numbers, or a sentence that begins with "no command"; several
         in lines of comments.
+    slow : callable, optional
+        Values -> lines that follow, which give more columns and take long.
     scripted : bool
         Whether the page's script writes the lines of `code` itself, from disk too.
     """
@@ -315,6 +317,7 @@ class Figure:
     kind: str = "curves"
     code: Callable[[Values], str] | None = None
     command: Callable[[Values], str] | None = None
+    slow: Callable[[Values], str] = lambda values: ""
     scripted: bool = False
 
     def text(self, values: Values) -> str:
@@ -322,7 +325,8 @@ class Figure:
         if self.code is None:
             return ""
         command = self.command(values) if self.command else "no command gives this picture's numbers"
-        return f"{self.code(values)}\n# {'or' if command.startswith('tcpdynamics') else 'command line'}:\n# {command}\n"
+        head = "or" if command.startswith("tcpdynamics") else "command line"
+        return f"{self.code(values)}\n# {head}:\n# {command}\n{self.slow(values)}"
 
     def spec(self) -> dict[str, Any]:
         """What the script must know of it, as JSON."""

@@ -21,25 +21,32 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 EXPLORER = "http://127.0.0.1:8050/"
-#: Figure -> address of the explorer's page that moves it.
+#: The paper's link on `my-link`.
+_LINK = "my-link?rate=1&base_rtt=200&buffer=50&users=100&packet_size=500"
+#: Figure -> address of the explorer's page that shows it; its sliders move it, but on the `FIXED` pages.
 MOVES = {
-    "fig9": "sub-packet?loss=0.2", "silence": "sub-packet?chain=exact&loss=0.12", "solved": "sub-packet?loss=0.25",
-    "loss": "sub-packet?source=users-on-a-link&users=100", "finding-chain": "sub-packet?loss=0.2",
+    "fig9": "sub-packet?loss=0.2", "silence": "sub-packet?chain=exact&loss=0.12&figure=lengths",
+    "solved": "sub-packet?loss=0.25", "loss": f"{_LINK}&figure=users",
+    "finding-chain": "sub-packet?points=rtts-5-percent-apart&loss=0.157&figure=measured",
     "locked": "retransmission-priority?share=1", "priority": "retransmission-priority?share=0.5",
     "collapse": "sub-packet?loss=0.3", "ladder": "ladder", "loop": "sub-packet?source=users-on-a-link",
-    "rules": "high-speed?loss=0.001", "leap": "leap", "finding-leap": "leap?density=3.5", "table-leap": "leap",
-    "mtcp": "mtcp", "table-mtcp": "mtcp?ack_loss=0.1", "routers": "t-refwa", "logistic_packets": "lotka-volterra",
+    "rules": "high-speed?loss=0.001", "leap": "leap", "finding-leap": "leap?density=3.5&variant=LEAP&figure=table1",
+    "table-leap": "leap?figure=table1", "mtcp": "mtcp", "table-mtcp": "mtcp?ack_loss=0.1&figure=table4",
+    "routers": "t-refwa", "logistic_packets": "lotka-volterra",
     "iguchi1": "lotka-volterra?epsilon=2.4", "iguchi2": "lotka-volterra?joins=10", "iguchi8": "lotka-volterra?ratio=2",
     "chart_logistic": "lotka-volterra?across=delay", "chart_lotka_volterra": "lotka-volterra?flows=5",
-    "chart_trefwa": "t-refwa?phi=1.5&psi=0.5", "finding-t_refwa": "t-refwa?phi=1.5&psi=0.5",
+    "chart_trefwa": "t-refwa?phi=1.5&psi=0.5", "finding-t_refwa": "t-refwa?phi=1.5&psi=0.5&figure=readings",
     "fluid-misra": "fluid-tcp", "fluid-logistic": "lotka-volterra?gamma=0", "fluid-lotka-volterra": "lotka-volterra",
     "fluid-t-refwa": "t-refwa", "stacks": "stacks", "bbr_cubic": "stacks", "queue": "ladder?quantity=goodput",
-    "linux": "my-link", "ns2": "packets?scenario=single_flow", "finding-linux_sub_packet": "my-link?sender=linux-cubic",
-    "today_statements": "claims?paper=sub_packet", "today_laws": "sub-packet?points=linux&loss=0.2",
-    "today_distances": "sub-packet?points=linux", "today_goodputs": "my-link?sender=linux-cubic",
-    "today_fairness": "my-link?sender=linux-cubic", "today_hangs": "my-link?sender=linux-cubic",
-    "today_gateways": "my-link?queue=fq_codel",
+    "linux": _LINK, "ns2": "packets?scenario=single_flow", "finding-linux_sub_packet": "paper-sub-packet?step=6",
+    "today_statements": "paper-sub-packet?step=6",
+    "today_laws": "sub-packet?points=linux&loss=0.2&figure=measured_law",
+    "today_distances": "sub-packet?points=linux&figure=measured", "today_goodputs": f"{_LINK}&sender=linux-cubic",
+    "today_fairness": f"{_LINK}&sender=linux-cubic", "today_hangs": f"{_LINK}&sender=linux-cubic&figure=users",
+    "today_gateways": "my-link?rate=1&base_rtt=200&buffer=25&users=50&packet_size=1000&sender=linux-cubic&queue=sfq",
 }  # fmt: skip
+#: Pages on which nothing slides.
+FIXED = ("packets", "stacks")
 #: Digits of a figure's numbers: a pixel needs four.
 DIGITS = 5
 
@@ -74,18 +81,19 @@ def section_of(
 
 
 def html_of(figures: Mapping[str, go.Figure | Mapping[str, Any]]) -> dict[str, Markup]:
-    """Figures by name as parts of a page whose script draws them, each with a link to what moves it."""
+    """Figures by name as parts of a page whose script draws them, each with a link to the explorer's page."""
     from markupsafe import Markup
 
     parts = {}
     for name, figure in figures.items():
         plain = figure if isinstance(figure, Mapping) else json.loads(figure.to_json())
         text = json.dumps(_short(plain), separators=(",", ":")).replace("<", "\\u003c")
-        place = EXPLORER + MOVES.get(name, "").replace("&", "&amp;")
+        place = MOVES.get(name, "").replace("&", "&amp;")
+        word = "See it" if place.startswith(FIXED) else "Move it"
         parts[name] = Markup(
             f'<div class="plot"><div class="drawn" id="figure-{name}">'
             f'<script type="application/json">{text}</script></div>'
-            + (f'<a class="move" href="{place}">Move it</a></div>' if name in MOVES else "</div>")
+            + (f'<a class="move" href="{EXPLORER}{place}">{word}</a></div>' if name in MOVES else "</div>")
         )
     return parts
 

@@ -201,6 +201,7 @@ def test_each_address_opens_its_step_with_picture_and_control_in_sight(
         assert left >= 0 and right <= width and top >= 0 and bottom <= height, (k, seen["figure"])
         left, top, right, bottom = seen["menu"]
         assert left >= 0 and right <= width and 0 <= top < bottom <= seen["figure"][3], (k, seen["menu"])
+        assert seen["covers"] <= height / 2, (k, seen["covers"])  # the other half of a telephone is text
         for left, top, right, bottom in seen["controls"]:
             assert left >= 0 and right <= width and room[1] <= top and bottom <= height, (k, seen)
         assert all(seen["numbers"]) and not {"none", "NaN", "undefined"} & set(seen["numbers"]), (k, seen["numbers"])

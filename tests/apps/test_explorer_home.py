@@ -11,7 +11,8 @@ from playwright.sync_api import Page
 
 from tcpdynamics.apps.explorer import link_records
 from tcpdynamics.apps.explorer.article import articles
-from tcpdynamics.apps.explorer.home import LINK, SENDER, verdicts
+from tcpdynamics.apps.explorer.home import SENDER, verdicts
+from tcpdynamics.apps.explorer.link_records import LINK
 from tcpdynamics.apps.explorer.numbers_my_link import by_chain
 from tcpdynamics.apps.explorer.pages import pages
 
@@ -227,11 +228,12 @@ def test_the_first_page_is_legible(tab: Page, server: str, width: int, scheme: s
 def test_records_of_linux_and_stacks_are_those_of_the_comparisons() -> None:
     assert [*link_records.linux(), *link_records.stacks()] == link_records.recorded()["points"]
     assert set(link_records.recorded()["packets"]) == {str(n) for n in link_records.USERS}
+    assert set(link_records.recorded()["today"]) == {str(n) for n in link_records.TODAY}
 
 
 @pytest.mark.slow
 def test_recorded_packets_are_those_of_the_simulator() -> None:
-    assert link_records.packets(120) == link_records.recorded()["packets"]["120"]
+    assert link_records.packets(120, LINK) == link_records.recorded()["packets"]["120"]
 
 
 def test_cards_begin_after_the_first_picture(tab: Page, server: str) -> None:

@@ -12,18 +12,26 @@ from urllib.parse import urlencode
 
 import numpy as np
 import pytest
-from explorer_tabs import legible, move, numbers, opened
+from explorer_tabs import legible, move, numbers, opened, table_of
 from playwright.sync_api import Page
 
 from tcpdynamics.apps.explorer import link_records, my_link_runs
-from tcpdynamics.apps.explorer.home import LINK, SENDER
+from tcpdynamics.apps.explorer.home import SENDER
+from tcpdynamics.apps.explorer.link_records import LINK
 from tcpdynamics.apps.explorer.numbers_my_link import W_MAX, by_chain, full_rtt
 from tcpdynamics.apps.explorer.pages import pages
-from tcpdynamics.apps.explorer.pages.p0_my_link import OF_CHAIN
+from tcpdynamics.apps.explorer.pages.p0_my_link import OF_CHAIN, VILLAGE
 from tcpdynamics.errors import DomainError
 
 FIELDS = ("users", "rate", "base_rtt", "buffer", "packet_size")
+#: The paper's link, of which most was recorded.
+PAPERS = pages()["my-link"].start() | VILLAGE
 PRESETS = [(preset.name, pages()["my-link"].start() | preset.values) for preset in pages()["my-link"].presets]
+
+
+def village(server: str, words: str = "") -> str:
+    """The address of the paper's link, with some of its words replaced."""
+    return f"{server}/my-link?{urlencode(VILLAGE | dict(word.split('=') for word in words.split('&') if word))}"
 
 
 def column(tab: Page, method: str) -> dict[str, str]:
@@ -59,14 +67,14 @@ def test_the_chain_is_the_librarys(tab: Page, server: str, files: Path, name: st
     ],
 )
 def test_what_the_chain_does_not_cover_is_not_guessed(tab: Page, server: str, words: str, said: str) -> None:
-    opened(tab, f"{server}/my-link?{words}")
+    opened(tab, village(server, words))
     own = column(tab, "Chain")
     assert said in own.pop("where it holds") and set(own.values()) == {"not covered"}
     assert "by the chain" not in tab.locator(".reading").first.inner_text().lower()
 
 
 def test_how_far_the_chain_is_from_linux_stands_where_nothing_else_does(tab: Page, server: str) -> None:
-    opened(tab, f"{server}/my-link?users=155")
+    opened(tab, village(server, "users=155"))
     points = [p for p in link_records.recorded()["points"] if p["queue"] == "droptail" and p["sender"] in OF_CHAIN]
     off = []
     for p in (p for p in points if p.get("silent")):
@@ -74,12 +82,9 @@ def test_how_far_the_chain_is_from_linux_stands_where_nothing_else_does(tab: Pag
         off.append(round(100 * abs(float(chain["silent"][0]) - p["silent"][0])))
     said = f"At {len(off)} recorded links its silence is {min(off)} to {max(off)} points from Linux's: run packets."
     assert said in column(tab, "Chain")["where it holds"]
-    opened(tab, f"{server}/my-link")
+    opened(tab, village(server))
     own = column(tab, "Chain")["where it holds"]
-    packets, chain = (
-        link_records.recorded()["packets"]["100"],
-        by_chain(*(pages()["my-link"].start()[k] for k in FIELDS)),
-    )
+    packets, chain = link_records.recorded()["packets"]["100"], by_chain(*(PAPERS[k] for k in FIELDS))
     names = {"loss": "packets lost", "silent": "time silent", "nothing": "users with nothing in 20 s"}
     out = {k: float(chain[k]) for k in names if not packets[k]["low"] <= float(chain[k]) <= packets[k]["high"]}
     key = max(out, key=lambda k: abs(out[k] - packets[k]["mean"]))
@@ -88,7 +93,7 @@ def test_how_far_the_chain_is_from_linux_stands_where_nothing_else_does(tab: Pag
     assert "recorded links" not in own
     assert own.endswith("; use the numbers of packets instead.")
     said = tab.locator(".seen > .note").first.inner_text()
-    assert "1,500 bytes" in said and f"the paper's {pages()['my-link'].start()['packet_size']:g}" in said
+    assert "Most transfers have packets of 1,500 bytes." in said
     assert "by the chain" in tab.locator("[data-figure=users] h2, [data-figure=users] h3").first.inner_text()
 
 
@@ -99,7 +104,7 @@ def test_records_are_named_where_they_are_near(tab: Page, server: str) -> None:
         ("users=150", "No record near this link."),
         ("users=2&rate=10&base_rtt=40&buffer=66&packet_size=1514&sender=linux-bbr", "Recorded on this link."),
     ):
-        opened(tab, f"{server}/my-link?{words}")
+        opened(tab, village(server, words))
         assert column(tab, "Linux, recorded")["where it holds"].endswith(said)
     stacks = column(tab, "Stacks, recorded")
     assert stacks["where it holds"].startswith("6 stacks") and " to " in stacks["packets lost"]
@@ -137,7 +142,7 @@ def given(by: str, link: dict[str, Any], key: str) -> list[float]:
     if "chain" in by:
         return [float(by_chain(np.array([float(link["users"])]), *(link[name] for name in FIELDS[1:]))[key][0])]
     if "packets" in by:
-        assert (pages()["my-link"].start() | {"users": link["users"]}).items() == link.items()
+        assert (PAPERS | {"users": link["users"]}).items() == link.items()
         return [link_records.recorded()["packets"][f"{link['users']:g}"][key]["mean"]]
     of = {link["sender"]} if "Linux" in by else set(re.split(r", | and ", by))
     where = {name: link[name] for name in (*FIELDS, "queue")}
@@ -166,10 +171,9 @@ def given(by: str, link: dict[str, Any], key: str) -> list[float]:
     ],
 )
 def test_each_number_is_of_the_link_or_of_one_that_is_named(tab: Page, server: str, words: str, by: str) -> None:
-    start = pages()["my-link"].start()
     asked = dict(word.split("=") for word in words.split("&") if word)
-    values = start | {k: x if isinstance(start[k], str) else float(x) for k, x in asked.items()}
-    opened(tab, f"{server}/my-link?{words}")
+    values = PAPERS | {k: x if isinstance(PAPERS[k], str) else float(x) for k, x in asked.items()}
+    opened(tab, village(server, words))
     said = tab.locator(".reading").first.inner_text()
     assert said.startswith(f"By {by}" if by else "No result")
     two_stacks = values["users"] == 2
@@ -200,10 +204,10 @@ def test_each_number_is_of_the_link_or_of_one_that_is_named(tab: Page, server: s
 
 
 def test_linux_stands_in_the_chart_where_its_record_covers_the_link(tab: Page, server: str) -> None:
-    start = pages()["my-link"].start() | {"sender": "linux-cubic"}
+    start = PAPERS | {"sender": "linux-cubic"}
     link = {key: start[key] for key in (*FIELDS[1:], "sender", "queue")}
     points = [p for p in link_records.recorded()["points"] if link.items() <= p.items()]
-    opened(tab, f"{server}/my-link?sender=linux-cubic")
+    opened(tab, village(server, "sender=linux-cubic"))
     head, *rows = numbers(tab, 1)
     shown = {float(row[0]): row for row in rows}
     for name, key in {"loss": "loss", "time silent": "silent", "nothing in 20 s": "nothing"}.items():
@@ -214,16 +218,16 @@ def test_linux_stands_in_the_chart_where_its_record_covers_the_link(tab: Page, s
     said = tab.locator(".seen > .note").first
     *others, last = sorted(p["users"] for p in points)
     assert f"covers this link at {', '.join(map(str, others))} and {last} users" in said.inner_text()
-    opened(tab, f"{server}/my-link?rate=2")
+    opened(tab, village(server, "rate=2"))
     assert "does not cover this link" in said.inner_text() and not any("Linux" in name for name in numbers(tab, 1)[0])
 
 
 def test_the_first_page_and_this_one_give_the_same_run_of_packets(tab: Page, server: str, files: Path) -> None:
-    assert pages()["my-link"].start().items() >= (LINK | {"sender": SENDER, "queue": "droptail"}).items()
+    assert PAPERS.items() >= (LINK | {"sender": SENDER, "queue": "droptail"}).items()
     opened(tab, server)
     tab.locator(".living .reading b").nth(1).wait_for()
     said = tab.locator(".living .reading b").nth(1).inner_text()
-    for address in (f"{server}/my-link", (files / "my-link.html").as_uri()):
+    for address in (village(server), village("#").replace("#/my-link?", f"{(files / 'my-link.html').as_uri()}#")):
         opened(tab, address)
         assert column(tab, "Packets")["users with nothing in 20 s"].replace(" to", "").replace(
             " %", ""
@@ -233,7 +237,7 @@ def test_the_first_page_and_this_one_give_the_same_run_of_packets(tab: Page, ser
 
 
 def test_packets_run_and_come_with_intervals(tab: Page, server: str) -> None:
-    opened(tab, f"{server}/my-link?users=8&rate=0.3&base_rtt=300&buffer=10&sender=rfc-reno")
+    opened(tab, village(server, "users=8&rate=0.3&base_rtt=300&buffer=10&sender=rfc-reno"))
     assert column(tab, "Packets")["packets lost"] == "not run"
     assert tab.locator(".reading + .actions button", has_text="Run packets").is_visible()
     tab.get_by_text("The first run after an installation takes up to a minute more.").wait_for()
@@ -253,9 +257,22 @@ def test_packets_run_and_come_with_intervals(tab: Page, server: str) -> None:
     assert "has no BBR" in column(tab, "Packets")["where it holds"]
 
 
+def test_the_page_starts_with_a_link_of_today_that_chain_and_packets_have(tab: Page, server: str) -> None:
+    opened(tab, f"{server}/my-link")
+    start = pages()["my-link"].start()
+    usual = 1e3 * start["rate"] * start["base_rtt"] / (8 * start["packet_size"])
+    assert (start["packet_size"], start["buffer"]) == (1500, math.ceil(usual))
+    hint = tab.locator("[data-control=buffer] .usual")
+    assert hint.inner_text() == f"usual: {start['buffer']}, rate times round trip"
+    for method in ("Chain", "Packets"):
+        assert all(word.startswith(tuple("0123456789")) for word in [*column(tab, method).values()][:5]), method
+    move(tab, "base_rtt", 2)  # a slider in decades
+    assert hint.inner_text().startswith("usual: 167,")
+
+
 def test_the_ends_of_an_interval_differ(tab: Page, server: str) -> None:
     for users in [*link_records.recorded()["packets"]][::4]:
-        opened(tab, f"{server}/my-link?users={users}")
+        opened(tab, village(server, f"users={users}"))
         for method in ("Packets", "Linux, recorded"):
             cells = column(tab, method)
             ends = [re.search(r"\((\S+) to (\S+)\)", words) for words in cells.values()]
@@ -263,11 +280,13 @@ def test_the_ends_of_an_interval_differ(tab: Page, server: str) -> None:
 
 
 def test_a_job_is_checked_and_gives_what_the_simulator_gives() -> None:
-    values = my_link_runs.read({"users": "5", "rate": "0.1", "buffer": "5", "base_rtt": "500"})
+    values = my_link_runs.read({"users": "5", "rate": "0.1", "buffer": "5", "base_rtt": "500", "packet_size": "500"})
     link = my_link_runs.scenario(values)
     assert link.epoch == pytest.approx(full_rtt(0.1, 500, 5, 500)) and link.slice == 20.0
     answer = json.loads(my_link_runs.run(values, lambda share: None)["result.json"])
     assert 0 < answer["loss"]["low"] <= answer["loss"]["mean"] <= answer["loss"]["high"] < 1
+    table = table_of(pages()["my-link"].figures[0].slow(values)).set_index("quantity")  # what "Show the code" shows
+    assert {name: [*row] for name, row in table.iterrows()} == {name: [*answer[name].values()] for name in table.index}
     with pytest.raises(DomainError, match="no BBR"):
         my_link_runs.read({"sender": "linux-bbr"})
 
@@ -290,7 +309,7 @@ def test_the_first_screen_of_a_telephone_says_what_happens(tab: Page, server: st
         ("sender=linux-cubic", "recorded Linux"),
         ("users=150&rate=2", "the chain"),
     ):
-        opened(tab, f"{server}/my-link?{words}")
+        opened(tab, village(server, words))
         reading = tab.locator(".reading").first
         said, box = reading.inner_text(), reading.bounding_box()
         row = tab.locator(".methods tbody tr").first.bounding_box()
@@ -300,17 +319,17 @@ def test_the_first_screen_of_a_telephone_says_what_happens(tab: Page, server: st
 
 
 def test_what_a_run_takes_is_said_before_it_starts(tab: Page, server: str) -> None:
-    few, many = ({"rate": rate, "base_rtt": 200.0} for rate in (0.1, 20.0))
+    few, many = ({"rate": rate} for rate in (0.1, 20.0))
     for words in (few, many):
-        values = pages()["my-link"].start() | words
+        values = PAPERS | words
         came = my_link_runs.cost(values, "")
         carried = 8 * my_link_runs.scenario(values).duration * 1e6 * words["rate"] / (8 * values["packet_size"])
         assert carried <= came["packets"] <= 3 * carried
-        opened(tab, f"{server}/my-link?rate={words['rate']}")
+        opened(tab, village(server, f"rate={words['rate']}"))
         tab.get_by_text(f"packets, in about {math.ceil(came['seconds'])} s.").wait_for()
-    assert my_link_runs.cost(pages()["my-link"].start() | many, "")["seconds"] > 5
+    assert my_link_runs.cost(PAPERS | many, "")["seconds"] > 5
     move(tab, "rate", -1)  # a slider in decades
-    seconds = my_link_runs.cost(pages()["my-link"].start() | few, "")["seconds"]
+    seconds = my_link_runs.cost(PAPERS | few, "")["seconds"]
     tab.get_by_text(f"in about {math.ceil(seconds)} s.").wait_for()
     with pytest.raises(DomainError, match="no BBR"):
         my_link_runs.cost(pages()["my-link"].start() | {"sender": "linux-bbr"}, "")
@@ -326,7 +345,7 @@ SAMPLES = """() => [...document.querySelectorAll("[data-figure=users] .series")]
 def test_a_series_keeps_its_colour_and_dash_whatever_the_link_is(tab: Page, server: str) -> None:
     seen: dict[str, set[str]] = {}
     for words in ("", "sender=linux-cubic", "users=8&rate=0.3&base_rtt=300&buffer=10", "sender=linux-bbr"):
-        opened(tab, f"{server}/my-link?{words}")
+        opened(tab, village(server, words))
         for name, look in tab.evaluate(SAMPLES):
             seen.setdefault(name, set()).add(look)
     assert len(seen) == 9 and all(len(looks) == 1 for looks in seen.values())
@@ -335,7 +354,7 @@ def test_a_series_keeps_its_colour_and_dash_whatever_the_link_is(tab: Page, serv
 
 @pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (320, "dark"), (1280, "dark")])
 def test_the_table_is_legible(tab: Page, server: str, width: int, scheme: str) -> None:
-    legible(tab, width, scheme, lambda: opened(tab, f"{server}/my-link?users=110"))
+    legible(tab, width, scheme, lambda: opened(tab, village(server, "users=110")))
     for cell in tab.locator(".methods td:not(:empty) > span").all():
         box = cell.bounding_box()
         assert box is not None and box["x"] >= 0 and box["x"] + box["width"] <= width

@@ -85,7 +85,7 @@ def test_a_run_is_cancelled_changed_and_runs_to_its_end(tab: Page, server: str) 
     waited(tab, "ended")
     assert tab.locator(".state").inner_text() == "cancelled"
     tab.get_by_text("Change it").click()
-    tab.get_by_label("duration [s]").fill("200s")
+    tab.get_by_label("duration [s]").fill("200")  # in the unit that the field had
     tab.get_by_label("duration [s]").press("Enter")
     waited(tab, "done")
     assert tab.locator(".state").inner_text() == "sub_packet, seed 1"

@@ -12,7 +12,9 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 from explorer_tabs import bare
+from playwright.sync_api import Page
 
+from tcpdynamics.apps.explorer.page import Control
 from tcpdynamics.apps.explorer.pages import pages
 from tcpdynamics.apps.ledger_rows import NOT_YET, tables
 from tcpdynamics.apps.report.front import BUSIEST, CLASSES
@@ -35,9 +37,10 @@ def test_page_is_self_contained(page: str) -> None:
 
 @pytest.mark.parametrize("name", MOVES)
 def test_links_move_their_figures(name: str) -> None:
-    """The explorer has the page, and takes every word of the address."""
-    address = urlsplit(MOVES[name])
+    """The explorer has the page, with a slider or a fair name, and takes every word of the address."""
+    address, link = urlsplit(MOVES[name]), html_of({name: {}})[name]
     page = pages()[address.path]
+    assert ("Move it</a>" in link) == any(isinstance(c, Control) for c in page.controls) != ("See it</a>" in link)
     assert not (page.controls and page.read(dict(parse_qsl(address.query)))[1])
 
 
@@ -63,6 +66,18 @@ def test_first_screen_counts_what_the_ledger_has(page: str) -> None:
     reno, leap = (ledger.recorded()["rows"][name]["readings"][0][2] for name in BUSIEST.values())
     said = rf"Packets give {100 * reno:.0f} %.{{,20}} with Reno and {100 * leap:.0f} %.{{,20}} with LEAP"
     assert re.search(said, page)
+
+
+def test_a_telephones_first_screen_has_a_finding(page: str, tab: Page) -> None:
+    """Its heading, its sentence and the beginning of its picture, in letters of 14 px at least."""
+    tab.set_viewport_size({"width": 390, "height": 844})
+    tab.set_content(page)
+    for part in (".found h3", ".found p", ".lead small"):
+        box, size = tab.locator(part).first.evaluate(
+            "(node) => [node.getBoundingClientRect().bottom, parseFloat(getComputedStyle(node).fontSize)]"
+        )
+        assert box < 800 and size >= 14, (part, box, size)
+    assert tab.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
 
 
 def test_first_screen_of_a_quick_report_says_which_runs_it_has(page: str) -> None:

@@ -21,6 +21,8 @@ SENDERS = {
     "linux-reno": "Reno as Linux has it, with SACK", "linux-cubic": "CUBIC, Linux's default",
     "linux-bbr": "BBR, recorded with Linux only", "rfc-reno": "Reno by the RFCs, with SACK",
 }  # fmt: skip
+#: The link of the paper.
+VILLAGE = link_records.LINK | {"users": 100}
 #: Senders whose windows the chain describes.
 OF_CHAIN = ("linux-reno", "rfc-reno")
 
@@ -32,8 +34,8 @@ def covered(values: Values) -> bool:
 
 def facts(whole: bool = False) -> dict[str, Any]:
     """What Linux and stacks gave, and what the script computes with."""
-    record = {name: link_records.recorded()[name] for name in ("points", "kernel", "packets")}
-    return numbers.CONSTANTS | record | {"of_chain": OF_CHAIN, "users": numbers.USERS}
+    record = {name: link_records.recorded()[name] for name in ("points", "kernel", "packets", "today")}
+    return numbers.CONSTANTS | record | {"of_chain": OF_CHAIN, "users": numbers.USERS, "village": link_records.LINK}
 
 
 def dataset(values: Values) -> Any:
@@ -48,11 +50,11 @@ PAGE = Page(
     title="My link",
     question="What happens on a link that users share?",
     controls=(
-        Control("rate", "C", "Mbit/s", "rate", 0.1, 100, 1, 0.01, log=True),
-        Control("base_rtt", "R_0", "ms", "round trip without queue", 10, 1000, 200, 0.1, log=True),
-        Control("buffer", "B", "packet", "buffer", 5, 2000, 50, 1, log=True),
-        Control("users", "N", "1", "users", 1, 1000, 100, 1, log=True),
-        Control("packet_size", "S", "byte", "packet size", 100, 1514, 500, 1),
+        Control("rate", "C", "Mbit/s", "rate", 0.1, 100, 20, 0.01, log=True),
+        Control("base_rtt", "R_0", "ms", "round trip without queue", 10, 1000, 40, 0.1, log=True),
+        Control("buffer", "B", "packet", "buffer", 5, 2000, 67, 1, log=True),
+        Control("users", "N", "1", "users", 1, 1000, 60, 1, log=True),
+        Control("packet_size", "S", "byte", "packet size", 100, 1514, 1500, 1),
         Choice("sender", "", "congestion control", tuple(SENDERS), SENDERS),
         Choice("queue", "", "queue discipline", tuple(QUEUES), QUEUES),
     ),
@@ -60,7 +62,7 @@ PAGE = Page(
         Figure(
             "results", "By the chain, by packets, by Linux and by other stacks",
             "Numbers: loss, silence, fairness, users with nothing and waiting time, by each method",
-            "methods", shown(numbers.results, "users", *FIELDS, covered=covered),
+            "methods", shown(numbers.results, "users", *FIELDS, covered=covered), slow=my_link_runs.code,
         ),
         Figure(
             "users",
@@ -77,23 +79,12 @@ PAGE = Page(
     jobs=(JobKind("my-link-packets", my_link_runs.read, my_link_runs.run),),
     served=("packets at this point",),
     presets=(
-        Preset("a village on 1 Mbit/s", {}),
-        Preset("the same village with CUBIC", {"sender": "linux-cubic"}),
-        Preset(
-            "home line: 20 Mbit/s, 40 ms, 60 users",
-            {"rate": 20, "base_rtt": 40, "buffer": 67, "users": 60, "packet_size": 1500},
-        ),
-        Preset(
-            "office: 50 Mbit/s, 30 ms, 300 users",
-            {"rate": 50, "base_rtt": 30, "buffer": 125, "users": 300, "packet_size": 1500},
-        ),
-        Preset(
-            "satellite: 10 Mbit/s, 600 ms, 200 users",
-            {"rate": 10, "base_rtt": 600, "buffer": 500, "users": 200, "packet_size": 1500},
-        ),
-        Preset(
-            "two QUIC users on 10 Mbit/s", {"rate": 10, "base_rtt": 40, "buffer": 66, "users": 2, "packet_size": 1514},
-        ),
+        Preset("home line: 20 Mbit/s, 40 ms, 60 users", {}),
+        Preset("office: 50 Mbit/s, 30 ms, 300 users", {"rate": 50, "base_rtt": 30, "buffer": 125, "users": 300}),
+        Preset("satellite: 10 Mbit/s, 600 ms, 200 users", {"rate": 10, "base_rtt": 600, "buffer": 500, "users": 200}),
+        Preset("the paper's village on 1 Mbit/s, 500-byte packets", VILLAGE),
+        Preset("the same village with CUBIC", VILLAGE | {"sender": "linux-cubic"}),
+        Preset("two QUIC users on 10 Mbit/s", {"rate": 10, "buffer": 66, "users": 2, "packet_size": 1514}),
     ),
     menu=True,
     notes=(

@@ -11,6 +11,8 @@ import { stage } from "./stage.js";
 const TONES = { holds: "good", "holds with conditions": "fair", "does not hold": "poor" };
 const MARKUP = /(\{=?\w+(?: %)?\}|\[\[[\w.]+\]\][.,;:]?|\[[^\]]+\]\([^)]+\))/;
 
+/** [px] Of a picture's height. */
+const LEAST = 180;
 /** An observer's room around the window: all steps of an article. */
 const EVERYWHERE = { rootMargin: "1000000px" };
 
@@ -258,7 +260,7 @@ export const article = (root, spec) => {
       },
     );
     const figure = scene.figures[f.name];
-    figure.height = Math.max(180, Math.min(340, innerHeight * (innerWidth < 900 ? 0.28 : 0.5)));
+    figure.height = Math.max(LEAST, Math.min(340, innerHeight * (innerWidth < 900 ? 0.28 : 0.5)));
     scene.draw();
     drawnOnce = true;
   };
@@ -346,6 +348,14 @@ export const article = (root, spec) => {
   /** How much of the window the picture covers: all of its height on a narrow screen. */
   const covered = () => (innerWidth < 900 ? side.offsetHeight : 0);
   let led = false; // an address brought the window here: its step is shown until somebody scrolls
+  /** On a narrow screen half of the window is text: the picture gives way. */
+  const giveWay = () => {
+    const figure = scene?.figures[steps[current].figure],
+      height = figure && Math.max(LEAST, figure.height - Math.max(0, Math.ceil(covered() - innerHeight / 2)));
+    if (!(height < figure?.height)) return;
+    figure.height = height;
+    scene.draw();
+  };
   const reach = () => {
     root.style.setProperty("--side", `${covered()}px`);
     sections[current].scrollIntoView();
@@ -399,7 +409,11 @@ export const article = (root, spec) => {
     reach();
   };
   // a picture or a number that arrives late moves the text below it
-  const sized = new ResizeObserver(() => (led ? reach() : root.style.setProperty("--side", `${covered()}px`)));
+  const sized = new ResizeObserver(() => {
+    giveWay();
+    if (led) reach();
+    else root.style.setProperty("--side", `${covered()}px`);
+  });
   for (const part of [side, root.querySelector(".article-text")]) sized.observe(/** @type {Element} */ (part));
   history.scrollRestoration = "manual"; // the address has the step
   signal.addEventListener("abort", () => {

@@ -105,9 +105,9 @@ const sliding = (c, values, changed) => {
   });
   exact.addEventListener("change", () => {
     const typed = exact.value.trim(),
-      [x, comma] = typedNumber(typed, c.unit),
-      bare = inField(c, 0).endsWith("%") && !typed.endsWith("%"),
-      read = bare && x === x ? `${comma ? `${comma} ` : ""}${typed} is read as ${exactPercent(x)}.` : comma,
+      per = c.percent && !/%$|^$/.test(typed) ? " %" : "", // a number without a unit has the field's
+      [x, comma] = typedNumber(typed + per, c.unit),
+      read = per && x <= 0.01 ? `${comma} ${typed} is read as ${exactPercent(x)}.`.trim() : comma,
       ends = `from ${inField(c, c.low)} to ${withUnit(c, c.high)}`,
       why = refusal(c, x, typed, c.meaning, ends);
     if (why) return say(`${why}. ${read} Type another; ${withUnit(c, values[c.name])} is used.`, true);

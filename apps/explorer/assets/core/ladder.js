@@ -120,7 +120,7 @@ export class Ladder extends Picture {
     const columns = [...new Set(cells.map(([column]) => column))].sort((a, b) => a - b),
       rows = 1 + Math.max(...cells.map(([, row]) => row));
     const width = Math.max(300, this.width || 520),
-      height = Math.max(this.height, rows * 42 + FOOT + TOP + 14);
+      height = Math.max(this.height, rows * 31 + FOOT + TOP + 14);
     const wide = (width - LEFT - 4) / columns.length,
       high = (height - TOP - FOOT - 14) / rows;
     const letter = wide < 44 ? 9 : LETTER; // names of neighbours do not touch
@@ -210,8 +210,8 @@ export class Ladder extends Picture {
         element(
           "span",
           {},
-          "Circles: fraction of time. Arrows: fraction of round trips with this transition, in " +
-            "numbers on the strongest. RTO: retransmission timeout.",
+          "Circles: fraction of time. Arrows: transitions per round trip, the strongest in numbers. " +
+            "RTO: retransmission timeout.",
         ),
         ...kinds.map((words) => element("span", { class: "kind" }, words)),
       ),

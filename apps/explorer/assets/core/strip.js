@@ -40,7 +40,7 @@ export class Strip extends Picture {
     const width = Math.max(300, this.width || 520),
       beside = width >= SIDE_BY_SIDE,
       panels = data.panels.length,
-      height = beside ? Math.max(this.height, 220) : Math.max(this.height, 262);
+      height = beside ? Math.max(this.height, 220) : Math.max(this.height, 232);
     const wide = beside ? (width - GAP * (panels - 1)) / panels : width,
       high = beside ? height : (height - GAP * (panels - 1)) / panels;
     const svg = drawn("svg", { viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": this.spec.alt });

@@ -316,7 +316,7 @@ const living = (spec, values, chain, signal, say) => {
         `buffer, ${packet_size} bytes each. `,
       "Marks below the slider: numbers of users with which Linux was measured. ",
       "Model: the exact sub-packet chain, which also moves the dots. Packets: Reno by Linux's " +
-        "rules, the run of My link. ",
+        "rules, as on My link. ",
       `Linux: ${facts.kernel} with Reno. In brackets: 95 % intervals.`,
     ),
   );

@@ -126,11 +126,15 @@ const keptRuns = () => {
     return [];
   }
 };
-/** Recorded runs, of the page's first values. They come first: a run of the reader replaces its record. */
-const takeRecords = (spec) => {
-  const start = Object.fromEntries(spec.controls.map((c) => [c.name, c.start]));
-  for (const [n, data] of Object.entries(spec.facts.packets))
-    measured.runs.push({ key: keyOf({ ...start, users: Number(n) }), users: Number(n), data, recorded: true });
+/** Recorded runs, of the page's first link and the paper's. They come first: a reader's run replaces its record. */
+const takeRecords = ({ controls, facts }) => {
+  const start = Object.fromEntries(controls.map((c) => [c.name, c.start])),
+    take = (runs, link) =>
+      Object.entries(runs).forEach(([n, data]) =>
+        measured.runs.push({ key: keyOf({ ...link, users: Number(n) }), users: Number(n), data, recorded: true }),
+      );
+  take(facts.packets, { ...start, ...facts.village });
+  take(facts.today, start);
   measured.runs.push(...keptRuns());
 };
 const runOf = (values) => measured.runs.findLast((one) => one.key === keyOf(values));
@@ -257,6 +261,7 @@ page("my-link", {
     if (ids.spec === spec) {
       ids.redraw = redraw;
       if (ids.simulator) ids.price();
+      usualBuffer(values);
       const reading = document.querySelector(".seen > .reading");
       if (ids.simulator && reading && reading.nextSibling !== ids.simulator) reading.after(ids.simulator);
     }
@@ -370,9 +375,7 @@ page("my-link", {
     if (ids.spec === spec)
       ids.below.textContent =
         `${recordedAt} ${linkOf(values, rtt, now)}` +
-        (values.packet_size < SMALL
-          ? " Most transfers have packets of 1,500 bytes; this page starts with the paper's 500 (under More)."
-          : "");
+        (values.packet_size < SMALL ? " Most transfers have packets of 1,500 bytes." : "");
     return {
       says,
       advice: covered || run || linux || !runnable ? "" : "Run its packets.",
@@ -381,6 +384,17 @@ page("my-link", {
     };
   },
 });
+
+/** Below the field of the buffer, what is usual there: what the link holds without a queue. */
+const usualBuffer = ({ rate, base_rtt, packet_size }) => {
+  const box = document.querySelector("[data-control=buffer]"),
+    usual = box?.querySelector(".usual") || element("p", { class: "usual", id: "buffer-usual" });
+  if (!box) return;
+  usual.textContent = `usual: ${brief(Math.ceil((1e3 * rate * base_rtt) / (8 * packet_size)))}, rate times round trip`;
+  if (usual.parentNode === box) return;
+  box.append(usual);
+  box.querySelector("[type=range]").setAttribute("aria-describedby", usual.id);
+};
 
 /** Runs of packets on this link, with any number of users. */
 const runsNear = (values) => {

@@ -295,7 +295,11 @@ page("packets", {
         const key = group.place + row.key,
           own = group.values[row.key] ?? "",
           id = `${this.name}-${key}`;
-        const change = (text) => {
+        const change = (typed) => {
+          // a number alone has the unit that the box had
+          const [, unit] = /^[\d.]+ ?([a-z/]+)$/i.exec(this.changes[key] ?? own) || [],
+            text = unit && /^[\d.]+(e-?\d+)?$/i.test(typed) ? typed + unit : typed;
+          input.value = text;
           if (text === own || text === "") delete this.changes[key];
           else this.changes[key] = text;
           this.mark();
