@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -112,7 +113,7 @@ def test_blocks_and_scoreboard_tell_the_truth(flow, lost):
     for sim, slot, (what, seq) in steps(transfer(flow, lost, scheduler="heap")):
         have, f = held(sim), sim.flows[0]
         if what == k.RECEIVE:
-            ack = sim.events[slot]
+            ack = sim.events.view(np.recarray)[slot]
             assert ack.kind == k.ACK
             blocks = sim.blocks[slot][: 2 * ack.blocks].reshape(-1, 2).tolist()
             assert ack.blocks <= 3

@@ -252,7 +252,8 @@ def of_links(run: Run, measured: float) -> Variables:
         table = changes.table_of(run.sim.links[i], run.sim.queue_state)
         carried = integral(table, run.stopped - measured, run.stopped)
         utilisation[i] = links["bits"][i] / carried if carried > 0.0 else np.nan
-    busiest = int(np.argmax(np.nan_to_num(utilisation)))
+    use = np.nan_to_num(utilisation)
+    busiest = int(np.argmax(use >= use.max() * (1.0 - 1e-9)))  # of links that are all full, the first; not by rounding
     share = "share of time (where the rate changes, of what it could carry) in which"
     waiting = "mean number waiting at the busiest link, packet in transmission excluded"
     arrived = "packets of all kinds that arrived at a link"

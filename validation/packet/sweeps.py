@@ -124,7 +124,7 @@ class ScenarioWork:
         for name in self.quantities:
             dims, attrs = first[name].dims, first[name].attrs
             data[name] = (("point", *dims), np.stack([r[name].values for r in results]), attrs)
-            coords |= {d: result.coords[d] for d in dims if d in result.coords}
+            coords |= {d: result.coords[d] for d in dims if d in result.coords and result[d].dims == (d,)}
         return xr.Dataset(data, coords)
 
     def _run(self, scenario: Scenario, seed: int) -> tuple[Table, dict[str, Column]]:

@@ -105,7 +105,7 @@ const sliding = (c, values, changed) => {
   });
   exact.addEventListener("change", () => {
     const typed = exact.value.trim(),
-      per = c.percent && !/%$|^$/.test(typed) ? " %" : "", // a number without a unit has the field's
+      per = c.percent && !/[%/]|^$/.test(typed) ? " %" : "", // a number without a unit has the field's
       [x, comma] = typedNumber(typed + per, c.unit),
       read = per && x <= 0.01 ? `${comma} ${typed} is read as ${exactPercent(x)}.`.trim() : comma,
       ends = `from ${inField(c, c.low)} to ${withUnit(c, c.high)}`,
