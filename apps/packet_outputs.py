@@ -162,7 +162,7 @@ def _groups(result: xr.Dataset, scenario: Scenario, several: bool) -> Iterator[s
         total = mine.sum("flow")
         arrived, dropped = total.arrived_by_kind.sum("kind"), total.dropped_by_kind.sum("kind")
         loss = dropped / arrived.where((arrived > 0) & (arrived >= dropped))  # as in the loss of all
-        columns = ((total.goodput / measured, 2), (loss, 4), (total.timeouts, 0))
+        columns = ((total.goodput / measured, 2), (loss.rename("loss_rate"), 4), (total.timeouts, 0))
         cells = [_shown(values, digits, several) for values, digits in columns]
         rows.append([f"{index} {group.sender}", f"{group.count}", *cells])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -184,7 +184,7 @@ def _links(result: xr.Dataset, several: bool) -> Iterator[str]:
     busy = [i for i in busiest if i not in losing and used.values[i] >= _USED]
     for i in (losing + busy)[:_LINKS]:
         link = result.isel(link=i)
-        loss = link.link_dropped / link.link_arrived.where(link.link_arrived > 0)
+        loss = (link.link_dropped / link.link_arrived.where(link.link_arrived > 0)).rename("loss_rate")
         yield (
             f"link {link.link.item()}: loss {_shown(loss, 4, several)}, utilisation "
             f"{_shown(link.link_utilisation, 4, several)}, waiting {_shown(link.link_mean_queue, 2, several)} packets"
@@ -227,15 +227,14 @@ def _routes(result: xr.Dataset, several: bool) -> Iterator[str]:
 
 
 def _shown(values: xr.DataArray, digits: int, several: bool) -> str:
-    from tcpdynamics.validation.statistics import mean_interval
+    from tcpdynamics.validation.packet.measures import FRACTIONS
+    from tcpdynamics.validation.statistics import mean_interval, plus_or_minus
 
     if not several or values.sizes.get("replication", 0) < 2:
         return _number(float(values.mean()) if several else float(values), digits)
-    interval = mean_interval(values.drop_vars("seed", errors="ignore"))
-    half = float(interval["high"] - interval["low"]) / 2
-    if math.isnan(half):
-        return "none"
-    return f"{_number(float(interval['mean']), digits)} ± {_number(half, digits)}"
+    interval = mean_interval(values.drop_vars("seed", errors="ignore"), fraction=values.name in FRACTIONS)
+    mean, low, high = (float(interval[end]) for end in ("mean", "low", "high"))
+    return "none" if math.isnan(low) else plus_or_minus(mean, low, high, digits)
 
 
 def _number(value: float, digits: int) -> str:
