@@ -107,8 +107,8 @@ def summary_lines(result: xr.Dataset | Table, scenario: Scenario, verbose: bool 
     for line in lines:
         yield textwrap.fill(line, 110, initial_indent="  ", subsequent_indent="      ")
     yield "what came out"
-    for label, values, digits in rows(result, scenario):
-        yield f"  {label:36s} {_shown(values, digits, arrays.several)}"
+    for label, values, digits, fraction in rows(result, scenario):
+        yield f"  {label:36s} {_shown(values, digits, arrays.several, fraction)}"
     for part in (_groups(arrays, scenario), _links(arrays), _flows(arrays), _routes(arrays)):
         for line in part:
             yield f"  {line}"
@@ -131,9 +131,11 @@ class Arrays:
         return values if self.several else values[None]
 
 
-def rows(result: xr.Dataset | Table, scenario: Scenario) -> Iterator[tuple[str, NDArray[Any], int]]:
-    """Label with unit, values (one a replication) and digits of the lines of a summary."""
+def rows(result: xr.Dataset | Table, scenario: Scenario) -> Iterator[tuple[str, NDArray[Any], int, bool]]:
+    """Label with unit, values (one a replication), digits, and whether they are fractions: lines of a summary."""
     import numpy as np
+
+    from tcpdynamics.validation.packet.measures import FRACTIONS
 
     v, time = Arrays(result), measured_time(result, scenario)
     values = {name: v[name] for name, _, _ in LINES if name in v and v[name].ndim == 1}
@@ -158,11 +160,11 @@ def rows(result: xr.Dataset | Table, scenario: Scenario) -> Iterator[tuple[str, 
         values |= {"transfers_finished": done, "completion": _mean(spans)}
     for name, label, digits in LINES:
         if name in values:
-            yield label, values[name], digits
+            yield label, values[name], digits, name in FRACTIONS
     last = scenario.most_in_epoch
     for n in range(last + 1):
         packets = f"{n} or more packets" if n == last else f"{n} packet{'' if n == 1 else 's'}"
-        yield f"P({packets} in an epoch)", v["epoch_fraction"][:, n], 4
+        yield f"P({packets} in an epoch)", v["epoch_fraction"][:, n], 4, True
 
 
 def _mean(values: NDArray[Any]) -> NDArray[Any]:
@@ -193,7 +195,7 @@ def _groups(v: Arrays, scenario: Scenario) -> Iterator[str]:
         arrived, dropped = (v[f"{what}_by_kind"][:, mine].sum((1, 2)) for what in ("arrived", "dropped"))
         loss = np.where(arrived >= dropped, _over(dropped, arrived), np.nan)  # as in the loss of all
         columns = ((v["goodput"][:, mine].sum(1) / time, 2), (loss, 4), (v["timeouts"][:, mine].sum(1), 0))
-        cells = [_shown(values, digits, v.several) for values, digits in columns]
+        cells = [_shown(values, digits, v.several, values is loss) for values, digits in columns]
         rows.append([f"{index} {group.sender}", f"{group.count}", *cells])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
@@ -214,8 +216,8 @@ def _links(v: Arrays) -> Iterator[str]:
     busy = [i for i in np.argsort(-used, kind="stable") if i not in losing and used[i] >= _USED]
     for i in (losing + busy)[:_LINKS]:
         loss = _over(v["link_dropped"][:, i], v["link_arrived"][:, i])
-        columns = ((loss, 4), (v["link_utilisation"][:, i], 4), (v["link_mean_queue"][:, i], 2))
-        loses, utilised, waiting = (_shown(values, digits, v.several) for values, digits in columns)
+        loses, utilised = (_shown(x, 4, v.several, True) for x in (loss, v["link_utilisation"][:, i]))
+        waiting = _shown(v["link_mean_queue"][:, i], 2, v.several)
         yield f"link {names[i]}: loss {loses}, utilisation {utilised}, waiting {waiting} packets"
     if len(losing) + len(busy) > _LINKS:
         more = f"{len(losing) + len(busy) - _LINKS} more links"
@@ -258,19 +260,17 @@ def _routes(v: Arrays) -> Iterator[str]:
             )
 
 
-def _shown(values: NDArray[Any], digits: int, several: bool) -> str:
-    """The value of one run, or the mean of several with half of its interval."""
+def _shown(values: NDArray[Any], digits: int, several: bool, fraction: bool = False) -> str:
+    """The value of one run, or the mean of several with its interval."""
     if not several or len(values) < 2:
         return _number(float(values.mean()), digits)
     import xarray as xr
 
-    from tcpdynamics.validation.statistics import mean_interval
+    from tcpdynamics.validation.statistics import mean_interval, plus_or_minus
 
-    interval = mean_interval(xr.DataArray(values, dims="replication"))
-    half = float(interval["high"] - interval["low"]) / 2
-    if math.isnan(half):
-        return "none"
-    return f"{_number(float(interval['mean']), digits)} ± {_number(half, digits)}"
+    interval = mean_interval(xr.DataArray(values, dims="replication"), fraction=fraction)
+    mean, low, high = (float(interval[end]) for end in ("mean", "low", "high"))
+    return "none" if math.isnan(low) else plus_or_minus(mean, low, high, digits)
 
 
 def _number(value: float, digits: int) -> str:

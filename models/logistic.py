@@ -129,7 +129,7 @@ def _sinh_ratio(z: sympy.Expr) -> sympy.Expr:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Logistic(LogisticModel, reading="continuous"):
+class Logistic(LogisticModel, interpretation="continuous"):
     """The differential equation, in windows (`ode`) and in rates (`rate_ode`).
 
     Stable for every epsilon > 0 and without overshoot: w(t) is a logistic curve.
@@ -200,7 +200,7 @@ class Logistic(LogisticModel, reading="continuous"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LogisticMap(LogisticModel, reading="map"):
+class LogisticMap(LogisticModel, interpretation="map"):
     """One update per round trip: w <- w + epsilon (1 - w/(K R)) w. This is what Fig. 1 of the paper shows.
 
     Stable for epsilon < 2; at 2 the fixed point still attracts, but like 1/sqrt(t). Monotone for epsilon <= 1. The
@@ -252,7 +252,7 @@ class LogisticMap(LogisticModel, reading="map"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LogisticAckClocked(LogisticModel, reading="held"):
+class LogisticAckClocked(LogisticModel, interpretation="held"):
     """One update per ACK, with the measured cross traffic C held for `period` round trips.
 
     Each ACK adds epsilon (1 - (w + gamma C R)/(K R)) (section 3.1). w ACKs come per round trip, so within a period the
@@ -308,7 +308,7 @@ class LogisticAckClocked(LogisticModel, reading="held"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LogisticDelayed(LogisticModel, reading="delayed"):
+class LogisticDelayed(LogisticModel, interpretation="delayed"):
     """The differential equation with an old measurement: dw/dt = epsilon (1 - w(t - delay)/(K R)) w.
 
     Stable where epsilon delay < pi/2; no oscillation where epsilon delay <= 1/e. Past pi/2, a Hopf cycle.

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
+from tcpdynamics import former_names
 from tcpdynamics.errors import shown
 from tcpdynamics.solvers.problems import Dynamics, MarkovChain
 
@@ -39,9 +40,9 @@ class Model:
         Unit of time of its problems; None for that of the kind of problem.
     symbol_names : mapping of a field to its symbol
         Where a symbol of the equations is not named like the field.
-    family, reading : str
-        Set by class arguments: `class Logistic(..., reading="continuous")`. Readings of one family are one model on
-        the command line. The reading belongs to the class alone, the family to its subclasses too.
+    family, interpretation : str
+        Set by class arguments: `class Logistic(..., interpretation="continuous")`. Those of one family are one model
+        on the command line. The interpretation belongs to the class alone, the family to its subclasses too.
 
     Examples
     --------
@@ -80,11 +81,13 @@ class Model:
     time_units: ClassVar[str | None] = None
     symbol_names: ClassVar[Mapping[str, str]] = {}
     family = ""
-    reading = ""
+    interpretation = reading = ""  # the second is the former name
 
-    def __init_subclass__(cls, *, family: str | None = None, reading: str = "", **more: object) -> None:
+    @former_names.arguments(reading="interpretation")
+    def __init_subclass__(cls, *, family: str | None = None, interpretation: str = "", **more: object) -> None:
         super().__init_subclass__(**more)
-        cls.family, cls.reading = cls.family if family is None else family, reading
+        cls.family, cls.reading = cls.family if family is None else family, interpretation
+        cls.interpretation = interpretation
         cls.__repr__ = Model.__repr__  # type: ignore[method-assign]  # before @dataclass writes its own
         if cls.__doc__:
             cls.__doc__ = _with_parameters(cls.__doc__, _fields_of(cls), cls.__annotations__)

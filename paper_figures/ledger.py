@@ -123,6 +123,12 @@ class Claim:
             raise LedgerError(f"claim {shown(self.id)}: rounding, tolerance >= 0, runs >= 1 are needed")
 
     @property
+    def of_fraction(self) -> bool:
+        """Whether the number is itself a fraction from 0 to 1, not a difference or a ratio."""
+        itself = self.quantity.startswith(("fraction", "loss rate", "utilisation"))
+        return itself and not self.form and " less " not in self.quantity
+
+    @property
     def paper(self) -> str:
         """The folder of the paper."""
         return self.id.partition(".")[0]

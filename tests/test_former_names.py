@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tcpdynamics.models import LeapTimeout, TRefwaGroups, TRefwaMixed
+from tcpdynamics.models.model import Model
 from tcpdynamics.solvers import stationary
 from tcpdynamics.validation import comparisons, statistics
 from tcpdynamics.validation.fluid import SampledWindow
@@ -49,3 +50,12 @@ def test_arguments_and_methods() -> None:
         assert LeapTimeout(0.1, 0.1, 2).ack_share() == LeapTimeout(0.1, 0.1, 2).ack_fraction()
     with pytest.warns(DeprecationWarning, match="rtt_seen is now decoded_rtt"):
         assert TRefwaGroups(flows=(4,), rtt=(0.05,), code=None).rtt_seen().values == [0.05]
+
+
+def test_the_argument_of_a_class_of_models() -> None:
+    with pytest.warns(DeprecationWarning, match="reading is now interpretation"):
+
+        class Mine(Model, reading="mine"):
+            """A model."""
+
+    assert Mine.interpretation == Mine.reading == "mine"

@@ -17,7 +17,9 @@ from tcpdynamics.limits import check_memory
 __getattr__ = former_names.attributes(__name__, law_distance="distribution_distance")
 
 
-def mean_interval(x: xr.DataArray, dim: str = "replication", level: float = 0.95) -> xr.Dataset:
+def mean_interval(
+    x: xr.DataArray, dim: str = "replication", level: float = 0.95, fraction: bool | xr.DataArray = False
+) -> xr.Dataset:
     """Mean over independent replications with Student's interval.
 
     Parameters
@@ -27,6 +29,8 @@ def mean_interval(x: xr.DataArray, dim: str = "replication", level: float = 0.95
     dim : str
     level : float
         Confidence level [1], in (0, 1). Exact for normal values; for means of long runs nearly so.
+    fraction : bool or DataArray of bool
+        Where the values are fractions, and the interval ends at 0 and 1.
 
     Returns
     -------
@@ -51,8 +55,25 @@ def mean_interval(x: xr.DataArray, dim: str = "replication", level: float = 0.95
     """
     n, mean, variance = _moments(x, dim, level, "x")
     half = scipy.special.stdtrit(n - 1, 0.5 + level / 2) * np.sqrt(variance / n)
-    parts = {"mean": mean, "low": mean - half, "high": mean + half, "sd": np.sqrt(variance)}
-    return _dataset(parts, x, level).assign(n=n)
+    # The mean of fractions is one: what lies outside 0 to 1 adds width, but no probability. The use of a full link
+    # may exceed 1 by a packet that was sent before: its interval ends at the mean.
+    is_fraction = xr.DataArray(fraction)
+    zero, one = xr.DataArray(0.0).where(is_fraction, -np.inf), xr.DataArray(1.0).where(is_fraction, np.inf)
+    parts = {"mean": mean, "low": np.maximum(mean - half, zero), "high": np.minimum(mean + half, np.maximum(mean, one))}
+    return _dataset(parts | {"sd": np.sqrt(variance)}, x, level).assign(n=n)
+
+
+def plus_or_minus(mean: float, low: float, high: float, digits: int) -> str:
+    """A mean with half its interval; with both ends where 0 or 1 ends the interval of a fraction.
+
+    Examples
+    --------
+    >>> plus_or_minus(0.25, 0.2, 0.3, 2), plus_or_minus(0.02, 0.0, 0.06, 2)
+    ('0.25 ± 0.05', '0.02 [0.00, 0.06]')
+    """
+    if abs(low + high - 2 * mean) < 10.0**-digits + 1e-9 * abs(mean):
+        return f"{mean:.{digits}f} ± {(high - low) / 2:.{digits}f}"
+    return f"{mean:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
 
 
 def two_sample(a: xr.DataArray, b: xr.DataArray, dim: str = "replication", level: float = 0.95) -> xr.Dataset:

@@ -239,15 +239,17 @@ def _short(result: xr.Dataset, key: str, index: int) -> str:
 
 
 def _cell(point: xr.Dataset, name: str) -> str:
-    mean, high = float(point[f"{name}_mean"]), float(point[f"{name}_high"])
-    half = high - mean
+    from tcpdynamics.validation.statistics import plus_or_minus
+
+    mean, low, high = (float(point[f"{name}_{end}"]) for end in ("mean", "low", "high"))
+    half = (high - low) / 2
     if math.isnan(mean):
         return "none"
     # As many digits as the interval bears out: two of its own.
     digits = 4 if not half > 0 else max(0, 1 - math.floor(math.log10(half)))
     if math.isnan(half):
         return f"{mean:.5g}"
-    return f"{mean:.{min(digits, 6)}f} ± {half:.{min(digits, 6)}f}"
+    return plus_or_minus(mean, low, high, min(digits, 6))
 
 
 def _document(result: xr.Dataset) -> dict[str, Any]:

@@ -238,7 +238,7 @@ def facts(result: xr.Dataset, scenario: Scenario) -> list[list[Any]]:
     if not any(way.changes for way in scenario.ways):  # else it is the fraction of what the link could carry
         averages.add(labels["utilisation"])
     lines = []
-    for label, value, digits in rows(result, scenario):
+    for label, value, digits, _ in rows(result, scenario):
         spans = [(0.0 if label in completions else begin, end, 1.0)]
         if last is not None and label in averages:
             spans.append((begin, last, (end - begin) / (last - begin)))

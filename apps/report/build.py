@@ -30,6 +30,7 @@ from tcpdynamics.validation.comparisons.linux_sub_packet import LinuxSubPacket
 from tcpdynamics.validation.comparisons.sub_packet import SubPacketChainVsPackets, summary
 from tcpdynamics.validation.comparisons.window_rules import WindowRulesVsFormulas
 from tcpdynamics.validation.packet import simulate
+from tcpdynamics.validation.statistics import plus_or_minus
 
 from .. import ledger_rows
 from ..explorer.bundle import LOOK, bundle, style_sheet
@@ -273,9 +274,8 @@ def _loads(result: xr.Dataset) -> list[dict[str, str]]:
                 value = float(part[name])
                 if not np.isfinite(value):
                     return "none"
-                low, high = (part.get(f"{name}_{edge}") for edge in ("low", "high"))
-                half = "" if low is None or not np.isfinite(low) else f" ± {float(high - low) / 2:.{digits}f}"
-                return f"{value:.{digits}f}{half}"
+                low, high = (float(part.get(f"{name}_{edge}", np.nan)) for edge in ("low", "high"))
+                return plus_or_minus(value, low, high, digits) if np.isfinite(low) else f"{value:.{digits}f}"
 
             names = ("loss", "loss_predicted", "loss_timeout", "jain", "jain_predicted", "starved", "starved_predicted")
             row = {name: show(name) for name in names}

@@ -9,7 +9,7 @@ from tcpdynamics.progress import tracked
 from tcpdynamics.validation.comparisons.prediction import QUANTITIES
 from tcpdynamics.validation.comparisons.window_rules import PUBLISHED, WindowRulesVsFormulas
 from tcpdynamics.validation.packet import Bottleneck, Flows, Scenario, replicate
-from tcpdynamics.validation.statistics import mean_interval
+from tcpdynamics.validation.statistics import mean_interval, plus_or_minus
 
 from .steps import Tell, step
 
@@ -69,18 +69,18 @@ def _row(queue: str, ecn: bool, does: str, seeds: int, duration: float) -> dict[
     waiting = 1e3 * (runs.mean_rtt - runs.base_rtt).mean("flow")
     return {
         "queue": queue + (" with ECN" if ecn else ""), "does": does,
-        "loss": _interval(100 * runs.loss_rate, 2),
+        "loss": _interval(runs.loss_rate, 2, 100.0),
         "waiting": _interval(waiting, 1),
         "goodput": _interval(megabits, 2),
-        "jain": _interval(QUANTITIES["jain"](runs), 3),
+        "jain": _interval(QUANTITIES["jain"](runs), 3, 1.0),
     }  # fmt: skip
 
 
-def _interval(values: Any, digits: int) -> str:
-    """Mean and half-width of its 95 % interval."""
-    interval = mean_interval(values)
-    half = float(interval["high"] - interval["low"]) / 2
-    return f"{float(interval['mean']):.{digits}f} ± {half:.{digits}f}"
+def _interval(values: Any, digits: int, fraction_in: float = 0.0) -> str:
+    """Mean with its 95 % interval; of a fraction in so many parts of 1, such as 100 of per cent."""
+    interval = mean_interval(values, fraction=fraction_in > 0) * (fraction_in or 1.0)
+    mean, low, high = (float(interval[end]) for end in ("mean", "low", "high"))
+    return plus_or_minus(mean, low, high, digits)
 
 
 def answer(parts: Mechanisms) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 import sympy
 
 from tcpdynamics import models
+from tcpdynamics.charts.state_graphs import with_stays
 from tcpdynamics.models.model import Model
 from tcpdynamics.models.parameters import describe
 from tcpdynamics.solvers import Map, MarkovChain
@@ -72,7 +73,7 @@ def _equations(model: type[Model]) -> list[str]:
         return []
     latex = functools.partial(_latex, model)
     if isinstance(problem, MarkovChain):
-        return [rf"P({_label(a)} \to {_label(b)}) = {latex(p)}" for (a, b), p in problem.transitions.items()]
+        return [rf"P({_label(a)} \to {_label(b)}) = {latex(p)}" for (a, b), p in with_stays(problem).items()]
     mark = lambda name: sympy.latex(sympy.Symbol(name))  # noqa: E731
     change = r"{{{}}}'" if isinstance(problem, Map) else r"\dot{{{}}}"
     rows = [f"{change.format(mark(name))} = {latex(right)}" for name, right in problem.rhs.items()]

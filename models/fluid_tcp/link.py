@@ -118,7 +118,7 @@ class FluidTcpLink(Model, family="fluid-tcp"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FluidTcpDropTail(FluidTcpLink, reading="drop-tail"):
+class FluidTcpDropTail(FluidTcpLink, interpretation="drop-tail"):
     """No marks: packets are lost when the buffer is full, p = max(0, 1 - C/arrivals) there and 0 elsewhere.
 
     There is no interior equilibrium: below a full buffer p = 0 and every window grows. The model stays at the edge

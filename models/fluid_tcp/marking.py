@@ -42,7 +42,7 @@ from .link import FluidTcpLink
 
 
 @dataclass(frozen=True, kw_only=True)
-class FluidTcpProportional(FluidTcpLink, reading="proportional"):
+class FluidTcpProportional(FluidTcpLink, interpretation="proportional"):
     """Packets marked with probability p = k q, clipped to [0, 1].
 
     References
@@ -106,7 +106,7 @@ class FluidTcpProportional(FluidTcpLink, reading="proportional"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FluidTcpRed(FluidTcpLink, reading="red"):
+class FluidTcpRed(FluidTcpLink, interpretation="red"):
     """Random early detection: p grows with an averaged queue x, x' = K (q - x).
 
     p = 0 up to x = min_threshold, then linear up to p_max at max_threshold; from there on p = 1, as in the original

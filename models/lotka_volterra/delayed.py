@@ -51,7 +51,7 @@ class _Delayed(Competition):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LotkaVolterraDelayed(_Delayed, reading="delayed"):
+class LotkaVolterraDelayed(_Delayed, interpretation="delayed"):
     """All rates are `delay` old: dN_i/dt = epsilon (1 - (N_i + gamma sum_{j != i} N_j)(t - delay)/K_i) N_i.
 
     Stable where epsilon delay < pi/2, for every n and gamma, and for unequal capacities too: whatever the K_i, -epsilon
@@ -88,7 +88,7 @@ class LotkaVolterraDelayed(_Delayed, reading="delayed"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LotkaVolterraCrossDelayed(_Delayed, reading="cross-delayed"):
+class LotkaVolterraCrossDelayed(_Delayed, interpretation="cross-delayed"):
     """A sender has its own rate at once, and the others' when they are `delay` old.
 
     With a = gamma (n-1) and rho = epsilon/M, for flows alike: stable for every delay where a <= 1, else where

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LotkaVolterraErrors(LinearReading, reading="errors"):
+class LotkaVolterraErrors(LinearReading, interpretation="errors"):
     """Interpretation R1 on one link K, when flow i measures K (1 + kappa_i) for K and A_i + delta_i for A_i (eq. 7).
 
     Flow i then grows as if it had R_i = K (1 + (1-gamma) kappa_i) + gamma delta_i in the place of K: A_i is a

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LotkaVolterraMap(Competition, reading="map"):
+class LotkaVolterraMap(Competition, interpretation="map"):
     """N_i <- N_i + epsilon (1 - (N_i + gamma sum_{j != i} N_j)/K_i) N_i per round trip.
 
     What is in the brackets may be `lag` steps old. Stable where epsilon < 2 cos(lag pi/(2 lag + 1)): 2 without lag, 1
@@ -72,7 +72,7 @@ class LotkaVolterraMap(Competition, reading="map"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LotkaVolterraStale(Competition, reading="stale"):
+class LotkaVolterraStale(Competition, interpretation="stale"):
     """The map with the own rate current and the others' one round trip old.
 
     That is what a sender can know that measures once per round trip. For flows alike, stable where
@@ -115,7 +115,7 @@ class LotkaVolterraStale(Competition, reading="stale"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LotkaVolterraHeld(Competition, reading="held"):
+class LotkaVolterraHeld(Competition, interpretation="held"):
     """An update per ACK, with the others' rates measured every `period` round trips and held in between.
 
     Between two measurements each flow follows a logistic equation with the capacity k_i = K_i - gamma sum_{j != i} N_j,

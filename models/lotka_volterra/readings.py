@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LotkaVolterraWindows(LinearReading, reading="windows"):
+class LotkaVolterraWindows(LinearReading, interpretation="windows"):
     """Interpretation R1: A_i = K_i - sum_{j != i} N_j, the others' window rates (eq. 6).
 
     Flows alike settle at K/M each with M = 1 + (n-1) gamma, K/gamma at most together. With unequal capacities the
@@ -79,7 +79,7 @@ class LotkaVolterraWindows(LinearReading, reading="windows"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LotkaVolterraLink(LinkReading, LinearReading, reading="link"):
+class LotkaVolterraLink(LinkReading, LinearReading, interpretation="link"):
     """Interpretation R2: A_i = min(K_i, BW - sum_{j != i} N_j), the link less the others' window rates.
 
     On a full link (sum K > BW) like R1 with R_i = (1-gamma) K_i + gamma BW in the place of K_i: where all survive,
@@ -140,7 +140,7 @@ class LotkaVolterraLink(LinkReading, LinearReading, reading="link"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LotkaVolterraThroughput(ThroughputReading, reading="throughput"):
+class LotkaVolterraThroughput(ThroughputReading, interpretation="throughput"):
     """Interpretation R3: A_i = min(K_i, BW - sum_{j != i} t_j), the link less what the others really get through it.
 
     t_j = N_j BW/max(BW, sum N): a first-in-first-out link that is full divides itself in proportion to the windows.
@@ -231,7 +231,7 @@ class LotkaVolterraThroughput(ThroughputReading, reading="throughput"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LotkaVolterraQueue(ThroughputReading, reading="queue"):
+class LotkaVolterraQueue(ThroughputReading, interpretation="queue"):
     """Interpretation R3 with the queue q [packets] as a state: t_i = w_i/(b_i + q/BW), dq/dt = sum t - BW.
 
     At q = 0 it can only grow. The equilibrium is that of `LotkaVolterraThroughput`, for unequal base round-trip times

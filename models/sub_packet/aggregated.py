@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SubPacketApproximate(SubPacketModel, reading="approximate"):
+class SubPacketApproximate(SubPacketModel, interpretation="approximate"):
     """The approximate model (Fig. 7): one silent state b* stands for all repeated timeouts.
 
     Valid for p < 1/2 (backoff without a limit); from b* the wait is geometric with mean 1/(1-2p) epochs (eq. 8).
@@ -74,7 +74,7 @@ class SubPacketApproximate(SubPacketModel, reading="approximate"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SubPacketFull(SubPacketModel, reading="full"):
+class SubPacketFull(SubPacketModel, interpretation="full"):
     """The full model (Fig. 8) as printed, with `stages` repeated-timeout stages: interpretation A.
 
     After the k-th repeated timeout the sender is in S1(kr), then S2(kr); a loss there leads to b*(kr), whose geometric
@@ -150,7 +150,7 @@ class SubPacketFull(SubPacketModel, reading="full"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SubPacketFresh(SubPacketFull, reading="fresh"):
+class SubPacketFresh(SubPacketFull, interpretation="fresh"):
     """Interpretation B of Fig. 8: a timeout in S2 or S3 is a simple one (b0), because no backoff is remembered there.
 
     By section 3.3.3 of the paper, entering S3 loses the memory, and S2 without a suffix is entered only by fast
@@ -170,7 +170,7 @@ class SubPacketFresh(SubPacketFull, reading="fresh"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SubPacketLevels(SubPacketFresh, reading="levels"):
+class SubPacketLevels(SubPacketFresh, interpretation="levels"):
     """Interpretation L of Fig. 8: stages below the last wait exactly their own timeout, the last all deeper ones.
 
     Tends to the exact chain without a backoff limit as `stages` grows.

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SubPacketExact(SubPacketModel, reading="exact"):
+class SubPacketExact(SubPacketModel, interpretation="exact"):
     """A state for every backoff level; timeouts last min(2^k, 2^K) T_0.
 
     States: b(k), silent for m_0 2^k - 1 epochs; S1(k), the retransmission; S2(k), the window of two that follows

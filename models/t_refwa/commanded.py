@@ -63,7 +63,7 @@ class _Commanded(TRefwaModel):
 
 
 @dataclass(frozen=True)
-class TRefwaWindow(_Commanded, reading="window"):
+class TRefwaWindow(_Commanded, interpretation="window"):
     """Window without delay: the router sees the queue that its last command made.
 
     e(n+1) = (1 - phi) e(n) + psi (B - Q(n)), Q = clip(e, 0, B). Stable iff phi > 0 and phi + psi < 2, with the
@@ -109,7 +109,7 @@ class TRefwaWindow(_Commanded, reading="window"):
 
 
 @dataclass(frozen=True)
-class TRefwaDelayed(_Commanded, reading="delayed"):
+class TRefwaDelayed(_Commanded, interpretation="delayed"):
     """The router sees the queue as it was `delay` intervals ago.
 
     e(n+1) = (1 - phi) e(n) + psi (B - Q(n - d)), Q = clip(e, 0, B). With a = 1 - phi the characteristic polynomial is
@@ -162,7 +162,7 @@ MAX_DELAY = 10_000
 
 @former_names.arguments(shares="fractions")
 @dataclass(frozen=True)
-class TRefwaMixed(_Commanded, reading="mixed"):
+class TRefwaMixed(_Commanded, interpretation="mixed"):
     """Flows of different round-trip times: a fraction s_i of the window arrives d_i intervals late.
 
     e(n+1) = (1 - phi) e(n) + psi (B - Q(n)), Q = clip(sum s_i e(n - d_i), 0, B). The characteristic equation is

@@ -80,7 +80,7 @@ class _Continuous(TRefwaModel):
 
 
 @dataclass(frozen=True)
-class TRefwaContinuous(_Continuous, reading="continuous"):
+class TRefwaContinuous(_Continuous, interpretation="continuous"):
     """The form of XCP: window and queue are both seen one round trip late.
 
     de/dt = -phi e(t - tau) + psi (B - Q(t - tau)), dQ/dt = e(t). The characteristic equation is
@@ -107,7 +107,7 @@ class TRefwaContinuous(_Continuous, reading="continuous"):
 
 
 @dataclass(frozen=True)
-class TRefwaQueueDelayed(_Continuous, reading="queue-delayed"):
+class TRefwaQueueDelayed(_Continuous, interpretation="queue-delayed"):
     """Only the queue is seen late; the window is the router's own.
 
     de/dt = -phi e(t) + psi (B - Q(t - tau)), dQ/dt = e(t). The characteristic equation is

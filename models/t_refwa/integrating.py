@@ -70,7 +70,7 @@ class _Integrating(TRefwaModel):
 
 
 @dataclass(frozen=True)
-class TRefwaIntegrating(_Integrating, reading="integrating"):
+class TRefwaIntegrating(_Integrating, interpretation="integrating"):
     """Integrating queue: Q(n+1) = max(Q(n) + e(n), 0).
 
     The characteristic polynomial is z^2 - (2 - phi) z + 1 - phi + psi. Stable iff 0 < psi < phi and
@@ -93,7 +93,7 @@ class TRefwaIntegrating(_Integrating, reading="integrating"):
 
 
 @dataclass(frozen=True)
-class TRefwaIntegratingSemiImplicit(_Integrating, reading="semi-implicit"):
+class TRefwaIntegratingSemiImplicit(_Integrating, interpretation="semi-implicit"):
     """Integrating queue that already feels the new command: Q(n+1) = max(Q(n) + e(n+1), 0).
 
     The characteristic polynomial is z^2 - (2 - phi - psi) z + 1 - phi. Stable iff 0 < phi < 2 and
@@ -119,7 +119,7 @@ class TRefwaIntegratingSemiImplicit(_Integrating, reading="semi-implicit"):
 
 
 @dataclass(frozen=True)
-class TRefwaIntegratingDelayed(_Integrating, reading="integrating-delayed"):
+class TRefwaIntegratingDelayed(_Integrating, interpretation="integrating-delayed"):
     """Integrating queue that the windows reach `delay` intervals late: Q(n+1) = max(Q(n) + e(n-d), 0).
 
     The characteristic polynomial is z^(d+2) - (2 - phi) z^(d+1) + (1 - phi) z^d + psi. One interval: stable iff

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class TRefwaMeasured(TRefwaModel, reading="measured"):
+class TRefwaMeasured(TRefwaModel, interpretation="measured"):
     """The recursion on the measured aggregate: window and queue are those of `delay` intervals ago.
 
     e(n+1) = e(n) - phi e(n-d) + psi (B - Q(n-d)), Q = clip(e, 0, B); e* = psi B/(phi + psi). The characteristic
@@ -76,7 +76,7 @@ class TRefwaMeasured(TRefwaModel, reading="measured"):
 
 
 @dataclass(frozen=True)
-class TRefwaMeasuredRtt(TRefwaModel, reading="measured-rtt"):
+class TRefwaMeasuredRtt(TRefwaModel, interpretation="measured-rtt"):
     """RTT_avg as senders measure it, queueing included: Bw RTT_avg = BDP + Q.
 
     e(n+1) = e(n) + phi (Q - e) + psi (B - Q). With Q = e the term in phi vanishes, so Q* = e* = B whatever phi is:
@@ -141,7 +141,7 @@ class TRefwaMeasuredRtt(TRefwaModel, reading="measured-rtt"):
 
 
 @dataclass(frozen=True)
-class TRefwaBiased(TRefwaModel, reading="biased"):
+class TRefwaBiased(TRefwaModel, interpretation="biased"):
     """`TRefwaWindow` with an RTT_avg that is wrong by the factor 1 + `rtt_error`, as the code of eq. (1-2) makes it.
 
     e(n+1) = (1 - phi) e + phi error BDP + psi (B - Q), Q = clip(e, 0, B). The multiplier stays 1 - phi - psi and

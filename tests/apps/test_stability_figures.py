@@ -54,6 +54,14 @@ def test_one_parameter_is_a_line_with_its_crossing():
     assert _trace(figure, "marked").y[0] == pytest.approx(0.95, abs=0.1)
 
 
+@pytest.mark.parametrize("word, gains", [("stable", [0.5, 1.5]), ("unstable", [2.2, 3.0])])
+@pytest.mark.parametrize("more", [{}, {"capacity": [10.0, 20.0]}])
+def test_a_chart_of_one_verdict_has_a_legend(word, gains, more):
+    figure = stability_figure(stability_chart(LogisticMap(epsilon=gains, **more)))
+    assert figure.layout.showlegend
+    assert [trace.name for trace in figure.data if trace.name] == [f"{word} everywhere"]
+
+
 def test_pictures_refuse_more_than_they_can_show():
     chart = stability_chart(TRefwaIntegrating(**GRID, buffer=[100.0, 200.0]), trace=False)
     with pytest.raises(ValueError, match="3 were swept"):

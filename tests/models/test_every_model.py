@@ -217,7 +217,9 @@ def test_units_agree(cls: type[Model], units: pint.UnitRegistry[float]) -> None:
 
 def test_the_command_has_each_reading() -> None:
     for family, about in FAMILIES.items():
-        assert about.readings == {c.reading: c.__name__ for c in MODELS if c.family == family and c.reading}
+        assert about.readings == {
+            c.interpretation: c.__name__ for c in MODELS if c.family == family and c.interpretation
+        }
 
 
 @of_each(MODELS)

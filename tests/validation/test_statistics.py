@@ -5,8 +5,12 @@ import pytest
 import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
+from hypothesis.extra import numpy as npst
 from scipy import signal, stats
 
+from tcpdynamics.validation.packet import Bottleneck, Flows, Scenario, replicate
+from tcpdynamics.validation.packet.measures import FRACTIONS
+from tcpdynamics.validation.packet.sweeps import with_intervals
 from tcpdynamics.validation.statistics import (
     batch_means,
     distribution_distance,
@@ -282,3 +286,23 @@ def test_missing_values_are_neither_used_nor_counted():
     xr.testing.assert_allclose(two_sample(three, 2.0 * three), two_sample(padded, 2.0 * three))
     alone = mean_interval(xr.DataArray([1.0, np.nan], dims="replication"))
     assert all(np.isnan(alone[name]) for name in ("mean", "low", "high", "sd"))
+
+
+@given(npst.arrays(float, st.tuples(st.integers(2, 9), st.just(2)), elements=st.floats(0, 1)), st.floats(0.01, 0.999))
+def test_an_interval_of_a_fraction_lies_in_0_to_1(values, level):
+    x = xr.DataArray(values, dims=("replication", "kind"))
+    plain, of = mean_interval(x, level=level), mean_interval(x, level=level, fraction=True)
+    assert (of.low >= 0).all() and (of.high <= 1).all() and (of.low <= of["mean"] + 1e-15).all()
+    xr.testing.assert_equal(of, plain.assign(low=plain.low.clip(min=0), high=plain.high.clip(max=1)))
+    first = mean_interval(x, level=level, fraction=xr.DataArray([True, False], dims="kind"))
+    xr.testing.assert_equal(first.low, xr.concat([of.low[0], plain.low[1]], "kind"))
+
+
+def test_fractions_of_a_run_have_such_intervals():
+    flows = (Flows(3, rtt=(0.02, 0.5)),)
+    runs = replicate(Scenario(flows, Bottleneck(1e6, 9), duration=9.0, warm_up=2.0, slice=2.0), 2)
+    names = sorted(FRACTIONS & set(runs))
+    result = with_intervals(runs)
+    ends = np.concatenate([result[f"{name}_{end}"].values.ravel() for name in names for end in ("low", "high")])
+    assert ((ends >= 0) & (ends <= 1) | np.isnan(ends)).all()
+    assert (0 in ends) and (1 in ends)

@@ -134,7 +134,7 @@ class BbrVsCubic(Study):
             `published` [1]; `difference` with `low`, `high`, and `verdict`.
         """
         buffers = list(self.buffers)
-        measured = mean_interval(xr.concat([runs[x] for x in buffers], xr.Variable("buffer", buffers)))
+        measured = mean_interval(xr.concat([runs[x] for x in buffers], xr.Variable("buffer", buffers)), fraction=True)
         share, loss, use = (measured.sel(quantity=name, drop=True) for name in self.quantities)
         expected = [published_share(x, self.rate / PACKET, self.rtt) for x in buffers]
         published = xr.DataArray(expected, {"buffer": buffers}, ("buffer",))

@@ -312,17 +312,17 @@ def roots_against(measured: xr.Dataset, roots: Any) -> xr.Dataset:
     return xr.Dataset({"measured": rates, "predicted": expected, "error": numbers.error, **compared})
 
 
-def interval(values: xr.DataArray, name: str) -> dict[str, xr.DataArray]:
+def interval(values: xr.DataArray, name: str, fraction: bool = False) -> dict[str, xr.DataArray]:
     """`name`, `name_low`, `name_high`: mean over replications with its 95 % interval."""
-    ends = mean_interval(values.drop_vars("seed", errors="ignore"))
+    ends = mean_interval(values.drop_vars("seed", errors="ignore"), fraction=fraction)
     units = {"units": values.attrs.get("units", "1")}
     suffixes = {"": "mean", "_low": "low", "_high": "high"}
     return {f"{name}{suffix}": ends[which].assign_attrs(units) for suffix, which in suffixes.items()}
 
 
-def interval_of(values: Any) -> tuple[float, float, float]:
+def interval_of(values: Any, fraction: bool = False) -> tuple[float, float, float]:
     """Mean of some numbers, and the ends of its 95 % interval."""
-    ends = mean_interval(xr.DataArray(np.asarray(values, float), dims="replication"))
+    ends = mean_interval(xr.DataArray(np.asarray(values, float), dims="replication"), fraction=fraction)
     return float(ends["mean"]), float(ends["low"]), float(ends["high"])
 
 

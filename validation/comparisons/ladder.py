@@ -182,7 +182,7 @@ class SenderChainSteps(Comparison):
             gap = laws.sel(model=after, drop=True) - laws.sel(model=before, drop=True)
             steps.append(distribution_distance(gap, "packets"))
         step = xr.concat(steps, xr.Variable("step", list(STEPS)))
-        interval = mean_interval(laws)
+        interval = mean_interval(laws, fraction=True)
         result = xr.Dataset({
             "distribution": interval["mean"],
             "distribution_low": interval["low"], "distribution_high": interval["high"],
@@ -291,7 +291,7 @@ class SenderChainSteps(Comparison):
             out[f"loss_{model}"] = ("flows", roots, {"units": "1"})
         losses = np.array([[part.loss.values for part in self._queues[model]] for model in QUEUES])
         measured = xr.DataArray(losses, {"queue": list(QUEUES)}, ("queue", "flows", "replication"))
-        found = mean_interval(measured)
+        found = mean_interval(measured, fraction=True)
         for end, which in (("", "mean"), ("_low", "low"), ("_high", "high")):
             out[f"measured_loss{end}"] = found[which].assign_attrs(units="1")
         gaps = np.array([self._gaps[model] for model in QUEUES])

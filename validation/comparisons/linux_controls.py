@@ -187,7 +187,7 @@ class LinuxControls(Study):
             of_case = {name: runs.get((case.label, name), self.absent()) for name in senders}
             ours = [difference(of_case["Linux"], of_case[name]) for name in OURS]
             parts.append(
-                means(xr.concat(list(of_case.values()), xr.Variable("sender", list(senders)))).merge(
+                means(xr.concat(list(of_case.values()), xr.Variable("sender", list(senders))), QUANTITIES).merge(
                     xr.concat(ours, xr.Variable("ours", list(OURS)))
                 )
             )

@@ -149,7 +149,7 @@ class LinuxStacks(Study):
         dims = ("link", "sender", "beside", "replication", "quantity")
         coords = {"link": list(self.links), "sender": names, "beside": names, "quantity": list(QUANTITIES)}
         every = xr.DataArray(first, coords, dims)
-        ends = mean_interval(every.sel(quantity="share", drop=True)).drop_attrs(deep=False)
+        ends = mean_interval(every.sel(quantity="share", drop=True), fraction=True).drop_attrs(deep=False)
         means = every.mean("replication")
         delays = [name for name in QUANTITIES if name.startswith("queueing")]
         result = xr.Dataset({

@@ -152,7 +152,7 @@ class LinuxSubPacket(Study):
         senders = []
         for measured in (of_link[sender] for sender in SENDERS):
             count = int(np.isfinite(measured.sel(quantity="loss rate")).sum())
-            senders.append(means(measured).assign(runs=((), count)).merge(_chains(measured)))
+            senders.append(means(measured, QUANTITIES).assign(runs=((), count)).merge(_chains(measured)))
         result = xr.concat(senders, xr.Variable("sender", list(SENDERS)))
         losses = result["mean"].sel(quantity="loss rate", drop=True)
         pairs = [difference(of_link[linux], of_link[ours]) for ours, linux in BY_LINUX.items()]

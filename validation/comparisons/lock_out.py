@@ -218,7 +218,7 @@ class LockOut(Comparison):
         }
         out = {"predicted": predicted.mean("replication").assign_attrs(units="1")}
         for quantity, values in measured.items():
-            out |= interval(values, quantity)
+            out |= interval(values, quantity, quantity not in ("gap", "timeout_over_rtt"))
         return xr.Dataset(out)
 
     def _expected(self) -> float:
@@ -242,7 +242,7 @@ class LockOut(Comparison):
         for name in NS2:
             made = self.scenario(name)
             runs = [run_ns2(made, seed, 600.0).slice_goodput for seed in spawn_seeds(self.seed, seeds)]
-            found = mean_interval((xr.concat(runs, "replication") == 0).mean(("slice", "flow")))
+            found = mean_interval((xr.concat(runs, "replication") == 0).mean(("slice", "flow")), fraction=True)
             out[name] = (float(found["mean"]), float(found["low"]), float(found["high"]))
         return out
 

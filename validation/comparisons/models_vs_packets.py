@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 
+#: Parts of comparisons that are fractions.
+FRACTIONS = {"fraction of transfers that finish", "Jain's index", "use of L1"}
+
+
 class Case(NamedTuple):
     """One number of packets beside a model's.
 
@@ -80,7 +84,7 @@ class ModelsVsPackets(Comparison, listed=False):
         simulated = [case for part in tracked(self.parts()) for case in part()]
         order = list(dict.fromkeys(case.part for case in simulated))
         cases = sorted(simulated, key=lambda case: order.index(case.part))
-        mean, low, high = np.array([interval_of(case.values) for case in cases]).T
+        mean, low, high = np.array([interval_of(case.values, case.part in FRACTIONS) for case in cases]).T
         predicted, absolute = (np.array([getattr(case, n) for case in cases]) for n in ("predicted", "absolute"))
         with np.errstate(divide="ignore", invalid="ignore"):
             gaps = [np.where(absolute, x - predicted, x / predicted - 1.0) for x in (mean, low, high)]

@@ -169,7 +169,8 @@ class PacketsVsLinux(Study):
         senders = {
             name: xr.concat([runs[name, n] for n in self.flows], numbers) for name in (*LINUX_SENDERS, *SIMULATED)
         }
-        result = means(xr.concat(list(senders.values()), xr.Variable("sender", list(senders))), self.level)
+        both = xr.concat(list(senders.values()), xr.Variable("sender", list(senders)))
+        result = means(both, QUANTITIES, self.level)
         pairs = [difference(senders[linux], senders[ours], self.level) for ours, linux in PAIRS.items()]
         base = runs[next(iter(LINUX_SENDERS)), self.switches_at]
         turned = [difference(runs[name, self.switches_at], base, self.level) for name in SWITCHES]

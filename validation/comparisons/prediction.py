@@ -15,6 +15,7 @@ from tcpdynamics.charts.look import BLACK, GREY, VERDICT_COLOURS, axis_title, br
 from tcpdynamics.errors import DomainError, shown, suggestion
 from tcpdynamics.jain import measured_jain
 
+from ..packet.measures import FRACTIONS
 from ..statistics import distribution_distance, mean_interval
 from .comparison import Comparison, counts, grade_tolerance
 
@@ -124,7 +125,8 @@ class PredictionVsPackets(Comparison):
             words = "measured - predicted" + (", over predicted" if relative else "")
             low_high = {"effect": effect.where(~missing), "measured": measured, "gap": gap.where(~missing)}
         for name, values in low_high.items():
-            interval = mean_interval(values, level=self.level)
+            fraction = name == "measured" and (self._is_law(measured) or self.quantity in FRACTIONS)
+            interval = mean_interval(values, level=self.level, fraction=fraction)
             parts = (("mean", name), ("low", f"{name}_low"), ("high", f"{name}_high"))
             data |= {label: interval[part] for part, label in parts}
         mean = predicted.mean("replication") if "replication" in predicted.dims else predicted

@@ -201,9 +201,10 @@ def seconds(engine: Engine, live: bool) -> float:
     return 2.0 if live else 0.002
 
 
-def means(runs: xr.DataArray, level: float = 0.95) -> xr.Dataset:
-    """`mean` over runs with its interval, `mean_low` and `mean_high`."""
-    interval = mean_interval(runs, level=level)
+def means(runs: xr.DataArray, quantities: Mapping[str, str], level: float = 0.95) -> xr.Dataset:
+    """`mean` over runs with its interval, `mean_low` and `mean_high`; quantities of the unit "1" are fractions."""
+    fraction = xr.DataArray([unit == "1" for unit in quantities.values()], {"quantity": list(quantities)})
+    interval = mean_interval(runs, level=level, fraction=fraction)
     return interval[["mean", "low", "high"]].rename(low="mean_low", high="mean_high").drop_attrs(deep=False)
 
 

@@ -307,7 +307,7 @@ class SubPacketChainVsPackets(Comparison):
         predicted = xr.concat([self._predict(chain, runs) for chain in CHAINS], xr.Variable("chain", list(CHAINS)))
         gap = simulated - predicted
         far = distribution_distance(gap, "packets")
-        out = interval(simulated, "simulated") | interval(gap, "gap")
+        out = interval(simulated, "simulated", True) | interval(gap, "gap")
         for name, part in zip(self.effect, ("distance", "low", "high"), strict=True):
             out[name] = far[part].assign_attrs(units="1")
         out["predicted"] = predicted.mean("replication")
@@ -323,8 +323,8 @@ class SubPacketChainVsPackets(Comparison):
             "utilisation": runs.utilisation,
         }
         for name, values in measured.items():
-            out |= interval(values, name)
-        out |= interval(_silence_tail(runs), "silence_tail")
+            out |= interval(values, name, name != "timeout_over_rtt")
+        out |= interval(_silence_tail(runs), "silence_tail", True)
         return xr.Dataset({**out, **self._fairness(runs)})
 
     def _predict(self, chain: str, runs: xr.Dataset) -> xr.DataArray:

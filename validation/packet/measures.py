@@ -44,6 +44,12 @@ OF_GROUPS: dict[str, tuple[str, str]] = {
     "group_loss": ("1", "loss rate of a group of flows"),
     "group_rate_variation": ("1", "coefficient of variation of goodput over slices of the flows of a group (mean)"),
 }
+#: Of these, of the variables of a result and of what is printed of it, the numbers from 0 to 1.
+FRACTIONS = {
+    "loss_rate", "loss_rate_by_kind", "loss_rate_timeout", "loss_rate_other", "group_loss", "utilisation",
+    "link_utilisation", "fairness", "slice_fairness", "slice_jain", "jain", "starved", "slice_starved", "group_share",
+    "epoch_fraction", "phase_warning",
+}  # fmt: skip
 
 
 def measure(result: xr.Dataset | Table) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from tcpdynamics.quantities import TABLES, quantity
 from ..statistics import mean_interval
 from . import user_rules
 from .kernel.windows import RULES
-from .measures import MEASURES, OF_GROUPS, check_quantities, measure
+from .measures import FRACTIONS, MEASURES, OF_GROUPS, check_quantities, measure
 from .result import Column, Table, table
 from .run import _once, seeds_of
 from .scenario.changes import changed, check_keys, put, unit_of, words_of
@@ -390,7 +390,7 @@ def with_intervals(data: xr.Dataset) -> xr.Dataset:
         meaning, attrs = values.attrs.get("long_name", str(name)), dict(values.attrs)
         plain = values.astype(float).reset_coords(drop=True)
         if values.sizes["replication"] > 1:
-            interval = mean_interval(plain)
+            interval = mean_interval(plain, fraction=name in FRACTIONS)
         else:
             mean = plain.isel(replication=0, drop=True)
             interval = xr.Dataset({"mean": mean, "low": mean * np.nan, "high": mean * np.nan})

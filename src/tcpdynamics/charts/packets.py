@@ -84,16 +84,17 @@ def replications_figure(result: xr.Dataset, level: float = 0.95) -> go.Figure:
     groups = np.atleast_1d(result["group"].values) if "group" in result.coords else np.zeros(len(_flows(result)), int)
     for column, (name, dim, across, up) in enumerate(panels, start=1):
         values = _epoch_fraction(result) if name == "epoch_fraction" else result[name] / 1e6
-        interval = mean_interval(values, level=level)
+        interval = mean_interval(values, level=level, fraction=name == "epoch_fraction")
         x, mean = np.atleast_1d(result[dim].values), np.atleast_1d(interval["mean"].values)
-        reach = np.atleast_1d((interval["high"] - interval["mean"]).values)
+        below, above = (abs(np.atleast_1d(interval[end].values) - mean) for end in ("low", "high"))
         of = groups if dim == "flow" else np.full(len(x), -1)
         of_groups = _group_words(result) if dim == "flow" else {}
         for group in np.unique(of).tolist():
             mine = of == group
             figure.add_scatter(
                 x=x[mine], y=mean[mine], mode="markers", row=1, col=column,
-                error_y={"array": reach[mine], "thickness": 1}, name=of_groups.get(group, "all flows"),
+                error_y={"array": above[mine], "arrayminus": below[mine], "thickness": 1},
+                name=of_groups.get(group, "all flows"),
                 marker={"color": COLOURS[max(group, 0) % len(COLOURS)], "size": 7},
                 showlegend=dim == "flow" and len(np.unique(groups)) > 1,
             )  # fmt: skip

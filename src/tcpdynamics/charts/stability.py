@@ -64,7 +64,8 @@ def stability_figure(chart: xr.Dataset, *, marks: Sequence[Mapping[str, Any]] = 
     figure = _regions(chart, *dims) if len(dims) == 2 else _along(chart, *dims)
     for mark in marks:
         _mark(figure, chart, dims, mark)
-    figure.update_layout(**LAYOUT, title=None)
+    # Plotly leaves a legend of one entry out.
+    figure.update_layout(**LAYOUT, title=None, showlegend=True)
     figure.update_xaxes(title_text=axis_title(dims[0], chart[dims[0]].attrs))
     return figure
 
@@ -82,7 +83,8 @@ def _regions(chart: xr.Dataset, across: str, up: str) -> go.Figure:
     )  # fmt: skip
     for value, name in VERDICTS.items():
         if (verdict == value).any():
-            why = _why_unknown(chart) if name == "unknown" else ""
+            why = " everywhere" if (verdict == value).all() else ""
+            why += _why_unknown(chart) if name == "unknown" else ""
             box = {"symbol": "square", "size": 12, "color": _FILLS[name], "line": {"color": "#444", "width": 1}}
             figure.add_scatter(x=[None], y=[None], mode="markers", marker=box, name=name + why)
     if "boundary_curve" in chart:
@@ -210,7 +212,8 @@ def _along(chart: xr.Dataset, dim: str) -> go.Figure:
         at = verdict == code
         if word in colours and at.any():
             style = {"color": colours[word], "symbol": symbols[word], "size": 6}
-            figure.add_scatter(x=x[at], y=value.values[at], mode="markers", marker=style, name=word)
+            label = f"{word} everywhere" if at.all() else word
+            figure.add_scatter(x=x[at], y=value.values[at], mode="markers", marker=style, name=label)
     edge = 1.0 if name == "radius" else 0.0
     figure.add_hline(edge, line={"color": BLACK, "width": 1})
     crossings = chart[f"boundary_{dim}"].values if f"boundary_{dim}" in chart else ()

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, cast
 from .look import BLACK, BLUE, ORANGE
 
 if TYPE_CHECKING:
+    import sympy
+
     from tcpdynamics.solvers.problems import MarkovChain
 
 #: Between columns and rows of states, and the radius of one [px].
@@ -58,8 +60,7 @@ def state_graph(chain: MarkovChain, boxes: Collection[str] = ()) -> str:
         raise ValueError(f"a drawing shows at most {MOST_DRAWN} states, got {len(labels)}; take a smaller chain")
     if not chain.is_symbolic:
         raise ValueError("a drawing has expressions beside its arrows, and this chain is a matrix of numbers")
-    moves = cast("Mapping[tuple[str, str], object]", chain.transitions)
-    edges = {edge: _words(str(chance)) for edge, chance in moves.items()}
+    edges = {edge: _words(str(chance)) for edge, chance in with_stays(chain).items()}
     columns = _columns(labels, list(edges))
     rows = max(len(column) for column in columns)
     places = {
@@ -100,6 +101,36 @@ def state_graph(chain: MarkovChain, boxes: Collection[str] = ()) -> str:
             f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="middle" dominant-baseline="middle">{escape(name)}</text>'
         )
     return "\n".join([*parts, *texts, "</svg>"]) + "\n"
+
+
+def with_stays(chain: MarkovChain) -> dict[tuple[str, str], sympy.Expr]:
+    """Transitions of a symbolic chain in their shortest form, those from a state to itself too.
+
+    Examples
+    --------
+    >>> from tcpdynamics.models import SubPacketApproximate
+    >>> moves = with_stays(SubPacketApproximate(loss=0.1).chain())
+    >>> moves["S6", "S6"], moves["S4", "b0"]
+    ((1 - p)**6, -4*p*(1 - p)**4 - (1 - p)**4 + 1)
+    """
+    import sympy
+
+    def short(chance: sympy.Expr) -> sympy.Expr:
+        success = sympy.Dummy()
+        turned = {p: 1 - success for p in chance.free_symbols if p.name == "p"}
+        by_success = sympy.factor(chance.subs(turned)).subs(success, 1 - next(iter(turned), success))
+        return min((chance, by_success, sympy.factor(chance)), key=sympy.count_ops)
+
+    moves = cast("Mapping[tuple[str, str], object]", chain.transitions)
+    out: dict[tuple[str, str], sympy.Expr] = {}
+    for state in chain.labels:
+        of_state = {edge: sympy.sympify(chance) for edge, chance in moves.items() if edge[0] == state}
+        if (state, state) not in of_state and sympy.simplify(1 - sum(of_state.values())) != 0:
+            of_state[state, state] = 1 - sum(of_state.values())
+        of_state = {edge: short(chance) for edge, chance in of_state.items()}
+        certain = sum(of_state.values())
+        out |= {edge: min(x, 1 - (certain - x), key=sympy.count_ops) for edge, x in of_state.items()}
+    return out
 
 
 def _words(text: str) -> str:
