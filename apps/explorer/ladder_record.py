@@ -74,7 +74,7 @@ def _row(drop: float, law: np.ndarray, before: np.ndarray, goodput: Any) -> dict
     """A measured rung: goodput [packet/RTT], its distribution, and how far that is from the rung before."""
     far = distribution_distance(xr.DataArray(law - before, dims=("replication", "packets")), "packets")
     return {
-        "drop": drop, "goodput": ends(goodput, DIGITS), "sent": [ends(one, DIGITS) for one in law.T],
+        "drop": drop, "goodput": ends(goodput, DIGITS, False), "sent": [ends(one, DIGITS) for one in law.T],
         "distance": [float(f"{float(far[end]):.{DIGITS}g}") for end in ("distance", "low", "high")],
     }  # fmt: skip
 

@@ -97,5 +97,5 @@ def stacks() -> Iterator[dict[str, Any]]:
                 "sender": words.get(one, one), "rate": 10.0, "base_rtt": 40.0, "buffer": LINKS[link][0], "users": 2,
                 "packet_size": cell.scenario.flows[0].packet_size, "queue": queue,
                 "loss": ends(runs.sel(quantity=["loss, first", "loss, second"]).mean("quantity")),
-                "median_wait": ends(1e3 * runs.sel(quantity="queueing delay, median")),
+                "median_wait": ends(1e3 * runs.sel(quantity="queueing delay, median"), fraction=False),
             }  # fmt: skip

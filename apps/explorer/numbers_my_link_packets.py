@@ -48,6 +48,6 @@ def packets(progress: Callable[[float], None] | None = None, **link: Any) -> pd.
         "jain": runs.slice_jain.mean("slice"), "nothing": runs.slice_starved.mean("slice"),
         "wait": 1e3 * runs.mean_wait, "use": runs.utilisation,
     }  # fmt: skip
-    rows = [interval(values) for values in measured.values()]
+    rows = [interval(values, name != "wait") for name, values in measured.items()]
     names = {"mean": "packets", "low": "packets, low", "high": "packets, high"}
     return pd.DataFrame(rows, index=pd.Index(measured, name="quantity")).rename(columns=names).reset_index()

@@ -7,8 +7,8 @@ from typing import Any
 from tcpdynamics.paper_figures.ledger import get_claim, record
 
 
-def ends(runs: Any, digits: int = 4) -> list[float | None]:
-    """Mean over replications and the ends of its 95 % interval, rounded; None of what no run has.
+def ends(runs: Any, digits: int = 4, fraction: bool = True) -> list[float | None]:
+    """Mean over replications, by default of a fraction, and the ends of its 95 % interval; None of what no run has.
 
     Examples
     --------
@@ -20,7 +20,8 @@ def ends(runs: Any, digits: int = 4) -> list[float | None]:
 
     from tcpdynamics.validation.statistics import mean_interval
 
-    interval = mean_interval(xr.DataArray(np.asarray(runs, dtype=float), dims="replication"))
+    values_of = xr.DataArray(np.asarray(runs, dtype=float), dims="replication")
+    interval = mean_interval(values_of, fraction=fraction)
     values = (float(interval[end]) for end in ("mean", "low", "high"))
     return [float(f"{x:.{digits}g}") if x == x else None for x in values]
 

@@ -84,7 +84,7 @@ def _linux() -> dict[str, list[dict[str, Any]]]:
 
 def _load(flows: int, loss: Any, goodput: Any, sent: Iterable[Any]) -> dict[str, Any]:
     of_law = [ends(values, DIGITS) for values in sent]
-    return {"flows": flows, "loss": ends(loss, DIGITS), "goodput": ends(goodput, DIGITS), "sent": of_law}
+    return {"flows": flows, "loss": ends(loss, DIGITS), "goodput": ends(goodput, DIGITS, False), "sent": of_law}
 
 
 def record(**settings: Any) -> dict[str, Any]:
@@ -103,8 +103,8 @@ def record(**settings: Any) -> dict[str, Any]:
             sent = np.concatenate([share[:, :6], share[:, 6:].sum(axis=1, keepdims=True)], axis=1)
             goodput = (runs.goodput_packet_rate * runs.mean_rtt).mean("flow").values
             load = _load(flows, runs.loss_rate.values, goodput, sent.T)
-            load["again"] = ends((runs.loss_rate_timeout / runs.loss_rate).values, DIGITS)
-            load["timeout"] = ends(runs.rto_over_rtt.values, DIGITS)
+            load["again"] = ends((runs.loss_rate_timeout / runs.loss_rate).values, DIGITS, False)
+            load["timeout"] = ends(runs.rto_over_rtt.values, DIGITS, False)
             out[name].append(load)
     return {"comparison": comparison.attributes(), "points": out}
 

@@ -116,8 +116,8 @@ def measured(values: Mapping[str, Any], runs: xr.Dataset) -> dict[str, Any]:
         distances[kind] = numbers | {"verdict": str(grade_distance(far["low"], far["high"], AGREES, CLOSE))}
     return {
         "on_a_link": values["source"] != "slider",
-        "loss": interval(loss),
-        "sent": [interval(sent.isel(packets=n)) for n in range(most + 1)],
+        "loss": interval(loss, True),
+        "sent": [interval(sent.isel(packets=n), True) for n in range(most + 1)],
         "goodput": interval((runs.goodput_packet_rate * runs.mean_rtt).mean("flow")),
         "timer": interval(runs.rto_over_rtt),
         "resent": interval(runs.loss_rate_timeout / runs.loss_rate_other),
@@ -147,9 +147,9 @@ def predictions(values: Mapping[str, Any], loss: Any) -> dict[str, Any]:
     return laws
 
 
-def interval(values: xr.DataArray) -> dict[str, Any]:
+def interval(values: xr.DataArray, fraction: bool = False) -> dict[str, Any]:
     """Mean and interval as JSON; None where too few runs had the quantity."""
     from tcpdynamics.validation.statistics import mean_interval
 
-    came = mean_interval(values.drop_vars("seed", errors="ignore"))
+    came = mean_interval(values.drop_vars("seed", errors="ignore"), fraction=fraction)
     return {k: float(came[k]) if np.isfinite(came[k]) else None for k in ("mean", "low", "high")}
