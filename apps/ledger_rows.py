@@ -264,8 +264,9 @@ def in_packets(name: str, setting: str) -> list[dict[str, Any]]:
     rows = []
     for name in tracked(list(dict.fromkeys(claim.experiment for claim in claims))):
         data = experiments.run(name, setting)
-        of_run = [claim for claim in claims if claim.experiment == name]
-        rows += [row(claim, deciding.decide(claim, setting, data=data).document()) for claim in of_run]
+        for claim in (claim for claim in claims if claim.experiment == name):
+            came = deciding.decide(claim, setting, data=data).document()
+            rows.append(row(claim, ledger.to_read(came, claim)))
     return rows
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -168,7 +168,7 @@ def decide(
         claim.id,
         verdict,
         model=prediction(claim),
-        packets=_to_show(claim, rules.interval(over[at].tolist())),
+        packets=rules.interval(over[at].tolist()),
         ns2=beside(claim, ns2),
         linux=beside(claim, linux),
         readings=tuple(judged) if len(judged) > 1 else (),
@@ -267,13 +267,8 @@ def beside(claim: Claim, data: xr.Dataset | None) -> Interval | None:
             )
     except (ValueError, KeyError, AttributeError, DomainError):  # cases or measures that the judge lacks
         return None
-    interval = _to_show(claim, rules.interval(values.tolist()))
+    interval = rules.interval(values.tolist())
     return interval if interval.known and all(np.array_equal(values, other) for other in others) else None
-
-
-def _to_show(claim: Claim, whole: Interval) -> Interval:
-    """An interval to be read, which ends at 0 and 1 for a fraction; verdicts are by the whole one."""
-    return replace(whole, low=max(whole.low, 0.0), high=min(whole.high, 1.0)) if claim.of_fraction else whole
 
 
 def _by_model(claim: Claim, answer: Answer, setting: str) -> Decision:

@@ -415,10 +415,20 @@ HISTORY = (
 def recorded() -> dict[str, Any]:
     """What came out last time: `made` by paper (setting, versions, commit, date), and `rows` by claim."""
     records = {paper: record(paper) for paper in PAPERS}
+    rows = {claim: row for one in records.values() for claim, row in one["rows"].items()}
     return {
         "made": {paper: one["made"] for paper, one in records.items() if one["made"]},
-        "rows": {claim: row for one in records.values() for claim, row in one["rows"].items()},
+        "rows": {claim: to_read(row, claims()[claim]) for claim, row in rows.items()},
     }
+
+
+def to_read(row: dict[str, Any], claim: Claim) -> dict[str, Any]:
+    """A row whose intervals of a fraction end at 0 and 1; the record and verdicts have the whole ones."""
+    out = dict(row)
+    for name in ("packets", "ns2", "linux") if claim.of_fraction else ():
+        if (one := row.get(name)) and one["low"] is not None and one["high"] is not None:
+            out[name] = one | {"low": max(one["low"], 0.0), "high": min(one["high"], 1.0)}
+    return out
 
 
 @functools.cache

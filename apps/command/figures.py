@@ -217,7 +217,7 @@ def _decide(name: str, quick: bool, as_json: bool) -> None:
     with working(f"deciding {claim.id}"):
         setting = "quick" if quick else "full"
         data = run_until_decided([claim], setting) if claim.decided_by != ledger.MODEL else None
-        came = deciding.decide(claim, setting, data=data).document()
+        came = ledger.to_read(deciding.decide(claim, setting, data=data).document(), claim)
     if as_json:
         click.echo(json.dumps({"claim": claim.id, **came}))
         return

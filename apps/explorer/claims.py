@@ -169,7 +169,7 @@ def decide_again(words: dict[str, Any], progress: Progress) -> Parts:
     """Decide a claim at the quick setting: seconds to a minute."""
     claim = ledger.get_claim(words["name"])
     with listening(progress):
-        came = deciding.decide(claim, "quick", progress=progress).document()
+        came = ledger.to_read(deciding.decide(claim, "quick", progress=progress).document(), claim)
     return {"answer.json": json.dumps(answer(ledger_rows.row(claim, came))).encode()}
 
 
