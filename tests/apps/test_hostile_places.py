@@ -207,15 +207,15 @@ def parts(*words: str, monkeypatch: pytest.MonkeyPatch) -> Result:
     from tcpdynamics.validation import packet
 
     def half(scenario: Scenario, *args: Any, **more: Any) -> Any:
-        result = run(dataclasses.replace(scenario, duration=scenario.duration / 2)).assign_attrs(interrupted_at=5.0)
-        raise Interrupted(result)
+        result = run(dataclasses.replace(scenario, duration=scenario.duration / 2)).dataset()
+        raise Interrupted(result.assign_attrs(interrupted_at=5.0))
 
     def one(scenario: Scenario, *args: Any, **more: Any) -> Any:
         raise Interrupted(repeat(scenario, 1))
 
-    run, repeat = packet.simulate, packet.replicate
+    run, repeat = packet.run.measured, packet.replicate
     with monkeypatch.context() as patch:
-        patch.setattr(packet, "simulate", half)
+        patch.setattr("tcpdynamics.validation.packet.run.measured", half)
         patch.setattr(packet, "replicate", one)
         return CliRunner().invoke(cli, words)
 
