@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from pathlib import Path
 
 import click
@@ -31,7 +30,7 @@ def explore(host: str, port: int, open_to_others: bool, folder: str | None, figu
         from tcpdynamics.apps.explorer.export import export
 
         try:
-            with working("drawing the figures of the claims") if figures else nullcontext():
+            with working("writing the pages, with the figures of the claims" if figures else "writing the pages"):
                 files = export(Path(folder), figures, address or "")
         except FileExistsError as error:
             raise click.UsageError(str(error)) from None

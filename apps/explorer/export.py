@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from tcpdynamics.errors import DomainError, shown
+from tcpdynamics.progress import tracked
 
 from .bundle import ASSETS, core_script, page_script, style_sheet
 from .home import HOME
@@ -86,7 +87,7 @@ def _fill(folder: Path, whole: bool, places: Places) -> list[str]:
         for card in CARDS.glob("*.png"):
             shutil.copy(card, assets / f"card-{card.name}")
     listed = [page for page in pages().values() if page.exported]
-    files = [_write(folder, page, listed, whole, places) for page in listed]
+    files = [_write(folder, page, listed, whole, places) for page in tracked(listed)]
     _write_scripts(folder, HOME, "")
     first = document(places, listed, first_page(listed, places, HOME.spec()), HOME)
     (folder / "index.html").write_text(first, encoding="utf-8")

@@ -61,7 +61,7 @@ HOME = Page(
     title="Home",
     question="Models of TCP congestion control from five papers, moved by sliders and checked against packets and "
     "Linux.",
-    controls=(Control("users", "N", "1", "users on the link", 20, 300, 100, 10),),
+    controls=(Control("users", "N", "1", "users on the link", 20, 300, 100, 1),),
     figures=(),
     printed=(Printed("chain", (), lambda values: event_program(CHAIN, False)),),
     facts=facts,

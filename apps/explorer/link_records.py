@@ -48,7 +48,7 @@ def record() -> dict[str, Any]:
 
 
 def packets(users: int, link: dict[str, Any]) -> dict[str, Any]:
-    """What `my-link` gives of a link, otherwise as at its start, with so many users: the same run, to four digits."""
+    """What `my-link` gives of a link, otherwise as at its start, with so many users: the same run, to eight digits."""
     from . import my_link_runs
 
     values = my_link_runs.read(link | {"users": users})
@@ -60,7 +60,7 @@ def packets(users: int, link: dict[str, Any]) -> dict[str, Any]:
 
 
 def _short(x: float | None) -> float | None:
-    return x if x is None else float(f"{x:.4g}")
+    return x if x is None else float(f"{x:.8g}")
 
 
 def linux() -> Iterator[dict[str, Any]]:

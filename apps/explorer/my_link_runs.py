@@ -39,14 +39,18 @@ def scenario(values: Mapping[str, Any]) -> Scenario:
     return scenario(**values)
 
 
+#: After code that gives a part of the page's numbers.
+RECORDS = "\n# What Linux and stacks gave is a record: tcpdynamics.apps.explorer.link_records.recorded()"
+
+
 def code(values: Mapping[str, Any]) -> str:
     """The lines that give the packets' column; none where the simulator has no such sender."""
     if values["sender"] == "linux-bbr":
-        return ""
+        return RECORDS
     from .numbers_my_link_packets import packets
 
     seconds = math.ceil(cost(values, "")["seconds"])
-    return f"\n\n# The packets' column, in about {seconds} s:\n{code_of(packets, dict(values))}"
+    return f"{RECORDS}\n\n# The packets' column, in about {seconds} s:\n{code_of(packets, dict(values))}"
 
 
 def cost(values: Mapping[str, Any], typed: str) -> dict[str, float]:

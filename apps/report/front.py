@@ -119,7 +119,7 @@ def stability_finding(published: list[dict[str, Any]], chart: Mapping[str, Any])
     steps, others = (f"{sum(row['verdict'] == 'stable' for row in rows)} of {len(rows)}" for rows in kinds)
     return (
         f"T-REFWA's gains are called stable for any network. They are stable under {steps} interpretations of its "
-        f"equation in steps (star) and {others} in continuous time. The explorer has an eighth in steps.",
+        f"equation in steps (star) and {others} in continuous time. The explorer shows one more in steps.",
         chart,
     )
 

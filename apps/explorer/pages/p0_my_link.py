@@ -70,6 +70,7 @@ PAGE = Page(
             "packets, rings by Linux",
             "Loss, time silent and users with nothing, against users; curves: chain, points: packets, rings: Linux",
             code=shown(numbers.along, *FIELDS, covered=covered),
+            slow=lambda values: "\n# This gives the curves. Points by packets are a record too." + my_link_runs.RECORDS,
         ),
     ),
     printed=(Printed("chain", (), lambda values: event_program(numbers.CHAIN, False)),),

@@ -11,6 +11,7 @@ from .look import (
     axis_scale,
     axis_title,
     check_swept,
+    dash_of,
     image_figure,
     panel_figure,
     quantity_figure,
@@ -52,7 +53,7 @@ def sent_against_loss(observed: xr.Dataset) -> go.Figure:
     for i, n in enumerate(observed.packets.values):
         figure.add_scatter(
             x=observed[x].values, y=observed.sent.sel(packets=n).values, name=f"{n} sent",
-            line={"color": COLOURS[i % len(COLOURS)]}, mode="lines",
+            line={"color": COLOURS[i % len(COLOURS)], "dash": dash_of(i)}, mode="lines",
         )  # fmt: skip
     figure.update_layout(**LAYOUT | {"height": 420})
     figure.update_yaxes(title_text="probability of an epoch", tickformat="~%")

@@ -215,7 +215,7 @@ def panel_figure(result: xr.Dataset, names: Sequence[str], x: str) -> go.Figure:
                     figure.add_bar(**place, marker_color=colour)
                 else:
                     mode = "lines+markers" if len(along) <= FEW else "lines"
-                    figure.add_scatter(**place, line={"color": colour, "dash": _dash(drawn)}, mode=mode)
+                    figure.add_scatter(**place, line={"color": colour, "dash": dash_of(drawn)}, mode=mode)
                 drawn += 1
         title = {"units": unit, "long_name": ", ".join(members)}
         if len(members) == 1:
@@ -241,7 +241,7 @@ def _meaning(values: xr.DataArray) -> str:
     return str(values.attrs.get("long_name", values.name))
 
 
-def _dash(number: int) -> str:
+def dash_of(number: int) -> str:
     return ("solid", "dash", "dot", "dashdot")[number // len(COLOURS) % 4]
 
 

@@ -6,6 +6,9 @@ import { axisOf, entriesOf, listed, panelsOf, scalesOf, stack, tracesOf } from "
 import { aim, directly, endLabels, placed } from "./places.js";
 import { legendOf, noteOf, panelOf, tableOf } from "./panels.js";
 
+/** [px] Of plain letters as wide as the heading's, which are bold. */
+const BOLD = 15.4;
+
 /**
  * @typedef {{data: any[], layout?: any}} Figure
  * @typedef {{width?: number, height?: number, dark?: boolean, title?: string}} Options
@@ -44,7 +47,7 @@ export function drawing(figure, options = {}) {
   stack(traces, layout);
   const { panels, notes } = panelsOf(traces, layout),
     scales = scalesOf(traces, layout);
-  const top = heading ? linesOf(heading, width - 16, 14) : [];
+  const top = heading ? linesOf(heading, width - 16, BOLD) : [];
   const entries = entriesOf(traces);
   const frame = { width, height, layout, panels, scales, top, look, dark, entries, labels: /** @type {any[]} */ ([]) };
   const first = width >= 480 && directly(entries, panels) ? placed(frame, entries) : null;

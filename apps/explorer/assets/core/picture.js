@@ -20,6 +20,7 @@ export class Picture {
     this.wide = 0;
     this.far = false; // out of sight: then it is drawn when no slider moves
     this.due = false;
+    this.ended = false; // its page is left: what a script computes still is drawn no more
     if (box) new ResizeObserver(() => (this.wide = box.clientWidth)).observe(box);
     this.point = (quantity, value) => {};
   }
@@ -45,7 +46,7 @@ export class Picture {
 
   /** Draw what was shown and not drawn yet. */
   update() {
-    if (!this.due) return;
+    if (!this.due || this.ended) return;
     this.due = false;
     this.draw();
   }

@@ -95,7 +95,10 @@ export const stage = (root, spec, values, boxes, { signal, say, set, spoken = ()
   signal.addEventListener("abort", () => {
     [again, slow, later].forEach(clearTimeout);
     watch.disconnect();
-    all.forEach((f) => f.destroy());
+    for (const f of all) {
+      f.ended = true;
+      f.destroy();
+    }
   });
   return { figures, draw };
 };
