@@ -18,7 +18,7 @@ from tcpdynamics.errors import OutputError
 from tcpdynamics.json_values import finite, of_dataset
 
 from . import files
-from .outputs import check_charts
+from .outputs import check_charts, plus_or_minus
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -266,7 +266,7 @@ def _shown(values: NDArray[Any], digits: int, several: bool, fraction: bool = Fa
         return _number(float(values.mean()), digits)
     import xarray as xr
 
-    from tcpdynamics.validation.statistics import mean_interval, plus_or_minus
+    from tcpdynamics.validation.statistics import mean_interval
 
     interval = mean_interval(xr.DataArray(values, dims="replication"), fraction=fraction)
     mean, low, high = (float(interval[end]) for end in ("mean", "low", "high"))

@@ -299,7 +299,7 @@ def test_a_chart_says_where_stability_jumps_and_why_a_verdict_is_missing() -> No
     assert names == {"boundary, from the roots": "solid", "boundary, at a jump": "dot"}
     none = solvers.stability_chart(problem.changed(fixed_points=[{"x": sympy.log(k - 2)}]))
     words = [str(t.name) for t in tcpdynamics.plot(none).data]
-    assert "unknown: none of the closed-form points of rest holds here" in words
+    assert "unknown everywhere: none of the closed-form points of rest holds here" in words
 
 
 def test_a_problem_of_ones_own_has_its_name_in_the_title() -> None:

@@ -63,19 +63,6 @@ def mean_interval(
     return _dataset(parts | {"sd": np.sqrt(variance)}, x, level).assign(n=n)
 
 
-def plus_or_minus(mean: float, low: float, high: float, digits: int) -> str:
-    """A mean with half its interval; with both ends where 0 or 1 ends the interval of a fraction.
-
-    Examples
-    --------
-    >>> plus_or_minus(0.25, 0.2, 0.3, 2), plus_or_minus(0.02, 0.0, 0.06, 2)
-    ('0.25 ± 0.05', '0.02 [0.00, 0.06]')
-    """
-    if abs(low + high - 2 * mean) < 10.0**-digits + 1e-9 * abs(mean):
-        return f"{mean:.{digits}f} ± {(high - low) / 2:.{digits}f}"
-    return f"{mean:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
-
-
 def two_sample(a: xr.DataArray, b: xr.DataArray, dim: str = "replication", level: float = 0.95) -> xr.Dataset:
     """Difference of two means, a - b, with Welch's interval.
 

@@ -16,7 +16,7 @@ from tcpdynamics.interrupts import advising
 from tcpdynamics.json_values import of_dataset
 
 from .. import files
-from ..outputs import check_outputs, write_outputs
+from ..outputs import check_outputs, plus_or_minus, write_outputs
 from ..outputs import table as columns_of
 from .options import wrote
 from .progress import progress_line
@@ -239,8 +239,6 @@ def _short(result: xr.Dataset, key: str, index: int) -> str:
 
 
 def _cell(point: xr.Dataset, name: str) -> str:
-    from tcpdynamics.validation.statistics import plus_or_minus
-
     mean, low, high = (float(point[f"{name}_{end}"]) for end in ("mean", "low", "high"))
     half = (high - low) / 2
     if math.isnan(mean):

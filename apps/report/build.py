@@ -30,10 +30,10 @@ from tcpdynamics.validation.comparisons.linux_sub_packet import LinuxSubPacket
 from tcpdynamics.validation.comparisons.sub_packet import SubPacketChainVsPackets, summary
 from tcpdynamics.validation.comparisons.window_rules import WindowRulesVsFormulas
 from tcpdynamics.validation.packet import simulate
-from tcpdynamics.validation.statistics import plus_or_minus
 
 from .. import ledger_rows
 from ..explorer.bundle import LOOK, bundle, style_sheet
+from ..outputs import plus_or_minus
 from . import front, in_packets, linux, linux_sub_packet, retransmissions, sender_chain
 from .equations import Equations, beside
 from .mechanisms import BUFFER, FLOWS, RATE, RTT, Mechanisms, mechanisms

@@ -9,8 +9,9 @@ from tcpdynamics.progress import tracked
 from tcpdynamics.validation.comparisons.prediction import QUANTITIES
 from tcpdynamics.validation.comparisons.window_rules import PUBLISHED, WindowRulesVsFormulas
 from tcpdynamics.validation.packet import Bottleneck, Flows, Scenario, replicate
-from tcpdynamics.validation.statistics import mean_interval, plus_or_minus
+from tcpdynamics.validation.statistics import mean_interval
 
+from ..outputs import plus_or_minus
 from .steps import Tell, step
 
 if TYPE_CHECKING:

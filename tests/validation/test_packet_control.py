@@ -134,7 +134,7 @@ def test_a_rule_sees_its_flow():
 
     flow = Flows(rtt=0.1, rules="rfc", control="spy", parameters=(4.0,), window_limit=9, initial_window=4, segments=40)
     scenario = Scenario((flow,), Bottleneck(4e6), duration=3.0, warm_up=0.0, epoch=0.1)
-    f = engine.execute(scenario, 1).sim.flows[0]
+    f = engine.execute(scenario, 1).sim.flows.view(np.recarray)[0]
     # Forty segments, four per round trip of 101 ms, 1 ms apart: the last acknowledgement at 10 * 0.101 + 0.003.
     assert f.x0 == 40
     assert f.x1 == pytest.approx(10 * 0.101 + 0.003)

@@ -57,7 +57,7 @@ def test_each_replication_is_the_simulation_of_its_values_and_seed():
                     assert np.array_equal(point[name].values, single[name], equal_nan=True), name
                 assert np.array_equal(point.group_goodput.values, single["group_goodput"])
     assert result["bottleneck.buffer"].attrs["units"] == "packets"
-    expected = mean_interval(result.loss_rate.drop_vars("seed"))
+    expected = mean_interval(result.loss_rate.drop_vars("seed"), fraction=True)
     assert np.array_equal(result.loss_rate_low.values, expected["low"].values)
     assert result.goodput_bits_mean.attrs["units"] == "bit/s"
 

@@ -114,7 +114,8 @@ export class Curves extends Picture {
   draw() {
     const { data } = this,
       series = data.series.map((s) => [s.name, s.kind]);
-    const key = JSON.stringify([series, data.xTitle, data.yTitle, data.log, data.xLog, data.range, data.labels, this.height]);
+    const { xTitle, yTitle, log, xLog, range, labels } = data,
+      key = JSON.stringify([series, xTitle, yTitle, log, xLog, range, labels, this.height]);
     const rows = data.series.some(isBars)
       ? this.beside(data)
       : [data.x, ...data.series.map(({ y }) => (y.some(Number.isFinite) ? y : new Array(y.length).fill(null)))];

@@ -120,7 +120,7 @@ export class Ladder extends Picture {
     const columns = [...new Set(cells.map(([column]) => column))].sort((a, b) => a - b),
       rows = 1 + Math.max(...cells.map(([, row]) => row));
     const width = Math.max(300, this.width || 520),
-      height = Math.max(this.height, rows * 31 + FOOT + TOP + 14);
+      height = Math.max(this.height, rows * (innerWidth < 900 ? 31 : 42) + FOOT + TOP + 14);
     const wide = (width - LEFT - 4) / columns.length,
       high = (height - TOP - FOOT - 14) / rows;
     const letter = wide < 44 ? 9 : LETTER; // names of neighbours do not touch
