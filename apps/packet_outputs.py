@@ -71,13 +71,6 @@ def measured_time(result: xr.Dataset | Table, scenario: Scenario) -> float:
     return max(float(result.attrs.get("interrupted_at", scenario.duration)) - scenario.warm_up, 1e-9)
 
 
-def labelled(result: xr.Dataset | Table) -> xr.Dataset:
-    """The result of one run or of several as a dataset."""
-    from tcpdynamics.validation.packet.result import Table
-
-    return result.dataset() if isinstance(result, Table) else result
-
-
 def as_json(result: xr.Dataset) -> dict[str, Any]:
     """Every variable but recordings, with its dimensions; what is not finite becomes null."""
     several = "replication" in result.dims

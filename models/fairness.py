@@ -20,6 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcpdynamics.errors import shown
+from tcpdynamics.jain import mean_jain as mean_jain
+from tcpdynamics.jain import measured_jain as measured_jain
 from tcpdynamics.limits import check_memory
 from tcpdynamics.solvers.problems import DomainError
 

@@ -163,7 +163,9 @@ def simulate(
     except KeyboardInterrupt as stop:
         _stopped(stop, writers, mark)
     if output or in_json:  # else nothing needs xarray, whose import takes longer than many a run
-        labelled = outputs.labelled(result)
+        from tcpdynamics.validation.packet.result import Table
+
+        labelled = result.dataset() if isinstance(result, Table) else result
         _write(labelled.assign_attrs(settings=mark), writers)
     if in_json:
         click.echo(json.dumps(outputs.as_json(labelled), allow_nan=False))

@@ -13,8 +13,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
 import numpy as np
+
+from ..explorer.link_records import LINK
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
 
 EXPLORER = "http://127.0.0.1:8050/"
 #: The paper's link on `my-link`.
-_LINK = "my-link?rate=1&base_rtt=200&buffer=50&users=100&packet_size=500"
+_LINK = "my-link?" + urlencode(LINK | {"users": 100})
 #: Figure -> address of the explorer's page that shows it; its sliders move it, but on the `FIXED` pages.
 MOVES = {
     "fig9": "sub-packet?loss=0.2", "silence": "sub-packet?chain=exact&loss=0.12&figure=lengths",

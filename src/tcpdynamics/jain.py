@@ -1,4 +1,4 @@
-"""Jain's index of measured counts and rates, which are as they must be: nothing is checked, and nothing is loaded."""
+"""Jain's index of measured counts and rates: they are valid as counted, so nothing is checked."""
 
 from __future__ import annotations
 

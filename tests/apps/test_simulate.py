@@ -557,3 +557,13 @@ def test_web_users_are_summed_up_by_their_connections_and_drawn_below_the_frame(
     top = figure.layout.yaxis.range[1]
     dotted = [trace for trace in figure.data if trace.line.dash == "dot"]
     assert dotted and all(np.nanmax(trace.y, initial=0.0) <= top for trace in dotted)
+
+
+def test_one_run_prints_without_xarray() -> None:
+    """Its import, with that of pandas, takes longer than the run."""
+    code = (
+        "import sys, click.testing; from tcpdynamics.apps.command.main import cli; "
+        "done = click.testing.CliRunner().invoke(cli, ['simulate', 'one_loss']); "
+        "assert done.exit_code == 0 and 'goodput' in done.stdout; sys.exit('xarray' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -470,3 +470,14 @@ def test_losses_of_packets_from_before_are_no_share_of_those_that_came() -> None
     result = simulate(Scenario((flow,), duration=20.0, warm_up=10.0, links=links))
     assert result.dropped.sum() > result.sent.sum()
     assert np.isnan(result.loss_rate)
+
+
+def test_of_links_that_are_all_full_the_first_is_the_busiest() -> None:
+    """Not the one whose work is larger by rounding: its mean queue is another."""
+    done = engine.execute(CITY, 1)
+    first, last = 0, len(done.links["work"]) - 1
+    done.links["work"][:] = 1.0
+    done.links["work"][last] += 1e-12
+    result = dataset(CITY, 1, done)
+    assert done.links["wait"][first] != done.links["wait"][last]
+    assert result.mean_queue == result.link_mean_queue[first]

@@ -134,7 +134,7 @@ class BbrVsCubic(Study):
             `published` [1]; `difference` with `low`, `high`, and `verdict`.
         """
         buffers = list(self.buffers)
-        measured = mean_interval(xr.concat([runs[x] for x in buffers], xr.Variable("buffer", buffers)), fraction=True)
+        measured = mean_interval(xr.concat([runs[x] for x in buffers], xr.Variable("buffer", buffers)))
         share, loss, use = (measured.sel(quantity=name, drop=True) for name in self.quantities)
         expected = [published_share(x, self.rate / PACKET, self.rtt) for x in buffers]
         published = xr.DataArray(expected, {"buffer": buffers}, ("buffer",))
@@ -142,7 +142,7 @@ class BbrVsCubic(Study):
         least = np.maximum(np.maximum(low.values, -high.values), 0.0)
         most = np.maximum(abs(low.values), abs(high.values))
         return xr.Dataset({
-            "share": share["mean"], "share_low": share["low"], "share_high": share["high"],
+            "share": share["mean"], "share_low": share["low"].clip(0.0), "share_high": share["high"].clip(max=1.0),
             "loss": loss["mean"], "use": use["mean"],
             "published": published, "difference": share["mean"] - published, "low": low, "high": high,
             "verdict": ("buffer", grade_distance(least, most, AGREES, CLOSE)),

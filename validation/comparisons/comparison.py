@@ -320,9 +320,9 @@ def interval(values: xr.DataArray, name: str, fraction: bool = False) -> dict[st
     return {f"{name}{suffix}": ends[which].assign_attrs(units) for suffix, which in suffixes.items()}
 
 
-def interval_of(values: Any, fraction: bool = False) -> tuple[float, float, float]:
+def interval_of(values: Any) -> tuple[float, float, float]:
     """Mean of some numbers, and the ends of its 95 % interval."""
-    ends = mean_interval(xr.DataArray(np.asarray(values, float), dims="replication"), fraction=fraction)
+    ends = mean_interval(xr.DataArray(np.asarray(values, float), dims="replication"))
     return float(ends["mean"]), float(ends["low"]), float(ends["high"])
 
 

@@ -149,18 +149,19 @@ class LinuxStacks(Study):
         dims = ("link", "sender", "beside", "replication", "quantity")
         coords = {"link": list(self.links), "sender": names, "beside": names, "quantity": list(QUANTITIES)}
         every = xr.DataArray(first, coords, dims)
-        ends = mean_interval(every.sel(quantity="share", drop=True), fraction=True).drop_attrs(deep=False)
+        ends = mean_interval(every.sel(quantity="share", drop=True)).drop_attrs(deep=False)
         means = every.mean("replication")
         delays = [name for name in QUANTITIES if name.startswith("queueing")]
         result = xr.Dataset({
-            "share": ends["mean"].assign_attrs(units="1"), "share_low": ends["low"], "share_high": ends["high"],
+            "share": ends["mean"].assign_attrs(units="1"),
+            "share_low": ends["low"].clip(0.0), "share_high": ends["high"].clip(max=1.0),
             "use": means.sel(quantity="use of the link", drop=True),
             "loss": means.sel(quantity="loss, first", drop=True),
             "queueing_delay": ((*dims[:3], "quantile"), means.sel(quantity=delays).values, {"units": "s"}),
         }, {"quantile": [0.5, 0.95, 0.99]})  # fmt: skip
-        nearest = np.maximum(np.maximum(result.share_low - 0.5, 0.5 - result.share_high), 0.0)
-        farthest = np.maximum(abs(result.share_low - 0.5), abs(result.share_high - 0.5))
-        result["verdict"] = (nearest.dims, grade_distance(nearest, farthest, AGREES, CLOSE))
+        low, high = ends["low"] - 0.5, ends["high"] - 0.5
+        nearest, farthest = np.maximum(np.maximum(low, -high), 0.0), np.maximum(abs(low), abs(high))
+        result["verdict"] = (ends["low"].dims, grade_distance(nearest, farthest, AGREES, CLOSE))
         return result.assign_attrs(stacks=json.dumps(stored(RECORD)["stacks"]))
 
     @staticmethod

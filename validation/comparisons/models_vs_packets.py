@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 
-#: Parts of comparisons that are fractions.
+#: Parts whose numbers are fractions: their intervals end at 0 and 1 where they are read; verdicts are by whole ones.
 FRACTIONS = {"fraction of transfers that finish", "Jain's index", "use of L1"}
 
 
@@ -84,7 +84,7 @@ class ModelsVsPackets(Comparison, listed=False):
         simulated = [case for part in tracked(self.parts()) for case in part()]
         order = list(dict.fromkeys(case.part for case in simulated))
         cases = sorted(simulated, key=lambda case: order.index(case.part))
-        mean, low, high = np.array([interval_of(case.values, case.part in FRACTIONS) for case in cases]).T
+        mean, low, high = np.array([interval_of(case.values) for case in cases]).T
         predicted, absolute = (np.array([getattr(case, n) for case in cases]) for n in ("predicted", "absolute"))
         with np.errstate(divide="ignore", invalid="ignore"):
             gaps = [np.where(absolute, x - predicted, x / predicted - 1.0) for x in (mean, low, high)]
@@ -157,11 +157,14 @@ def table(result: xr.Dataset) -> list[dict[str, str]]:
         one = result.isel(case=i)
         known = bool(np.isfinite(one.predicted))
         form = "+.3f" if bool(one.absolute) else "+.1%"
+        low, high = float(one.measured_low), float(one.measured_high)
+        if str(one.part.item()) in FRACTIONS:
+            low, high = max(low, 0.0), min(high, 1.0)
         rows.append(
             {
                 "part": str(one.part.item()),
                 "case": str(one.case.item()).removeprefix(f"{one.part.item()}, "),
-                "packets": f"{float(one.measured):.4g} [{float(one.measured_low):.4g}, {float(one.measured_high):.4g}]",
+                "packets": f"{float(one.measured):.4g} [{low:.4g}, {high:.4g}]",
                 "model": f"{float(one.predicted):.4g}" if known else "none",
                 "gap": f"{float(one.gap_low):{form}} to {float(one.gap_high):{form}}" if known else "",
                 "verdict": str(one.verdict.item()) if known else "",

@@ -115,7 +115,8 @@ def rate_variation(result: xr.Dataset | Table) -> Any:
     start, finish = result["start"].values, result["finish"].values
     there = (start <= begin) & ~(finish < end)  # a flow that has not finished has no finish
     count = there.sum(0)
-    goodput = np.where(there, result["slice_goodput"].values, 0.0)
+    slices = result["slice_goodput"]
+    goodput = np.where(there, slices.values if slices.dims[0] == "slice" else slices.values.T, 0.0)
     mean = np.divide(goodput.sum(0), count, out=np.full(len(start), np.nan), where=count > 1)
     spread = np.sqrt((np.where(there, goodput - mean, 0.0) ** 2).sum(0) / np.maximum(count, 1))
     return np.divide(spread, mean, out=np.full(len(start), np.nan), where=mean > 0)
