@@ -49,10 +49,10 @@ def row(claim: Claim, decision: Mapping[str, Any] | None) -> dict[str, Any]:
         "ns2": in_words(came.get("ns2")) + _beside_first(came, "ns2"),
         "linux": in_words(came.get("linux")) + _beside_first(came, "linux"),
         "verdict": verdict,
-        "readings": readings_in_words(came),
+        "interpretations": readings_in_words(came),
         "shown": str(came.get("shown", "")),
-        "each_reading": [
-            {"reading": name, "verdict": verdict, "value": NONE if value is None else f"{value:.4g}"}
+        "each_interpretation": [
+            {"interpretation": name, "verdict": verdict, "value": NONE if value is None else f"{value:.4g}"}
             for name, verdict, value in came.get("readings", ())
         ],
         "finding": str(came.get("text", "")),
@@ -66,6 +66,15 @@ def row(claim: Claim, decision: Mapping[str, Any] | None) -> dict[str, Any]:
         "note": claim.note,
         "setting": str(came.get("setting", "")),
     }
+
+
+def published(decision: Mapping[str, Any]) -> dict[str, Any]:
+    """A decision as JSON shows it. The sealed record calls an interpretation a reading.
+
+    >>> published({"share": 1.0, "readings": []})
+    {'share': 1.0, 'interpretations': []}
+    """
+    return {{"readings": "interpretations"}.get(key, key): value for key, value in decision.items()}
 
 
 def _beside_first(came: Mapping[str, Any], judge: str) -> str:
@@ -208,7 +217,7 @@ def tables(record: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
                 "title": summary.paper.title,
                 "says": summary.paper.says,
                 "marks": _marks(summary),
-                "readings": summary.readings_in_words,
+                "interpretations": summary.readings_in_words,
                 "statements": [statement(one, came["rows"]) for one in summary.in_order],
                 "cite": summary.paper.cite,
                 "counts": _counts(summary),

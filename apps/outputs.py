@@ -8,10 +8,11 @@ from __future__ import annotations
 import html
 import json
 import os
+import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -397,3 +398,14 @@ def plus_or_minus(mean: float, low: float, high: float, digits: int) -> str:
     if abs(low + high - 2 * mean) < 10.0**-digits + 1e-9 * abs(mean):
         return f"{mean:.{digits}f} ± {(high - low) / 2:.{digits}f}"
     return f"{mean:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
+
+
+def interval_note(count: int, printed: Iterable[str]) -> str:
+    """What stands below the intervals that `plus_or_minus` printed.
+
+    >>> interval_note(5, ["share  0.25 ± 0.05"]), interval_note(5, ["share  0.02 [0.00, 0.06]"])[-32:]
+    ("± half of Student's 95 % interval over 5 replications", '[low, high] where 0 or 1 ends it')
+    """
+    cut = any(re.search(r"\d \[\d", text) for text in printed)
+    ends = "; [low, high] where 0 or 1 ends it" if cut else ""
+    return f"± half of Student's 95 % interval over {count} replications{ends}"

@@ -18,7 +18,7 @@ from tcpdynamics.errors import OutputError
 from tcpdynamics.json_values import finite, of_dataset
 
 from . import files
-from .outputs import check_charts, plus_or_minus
+from .outputs import check_charts, interval_note, plus_or_minus
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -100,13 +100,15 @@ def summary_lines(result: xr.Dataset | Table, scenario: Scenario, verbose: bool 
     for line in lines:
         yield textwrap.fill(line, 110, initial_indent="  ", subsequent_indent="      ")
     yield "what came out"
-    for label, values, digits, fraction in rows(result, scenario):
-        yield f"  {label:36s} {_shown(values, digits, arrays.several, fraction)}"
+    came = [
+        f"{label:36s} {_shown(values, digits, arrays.several, fraction)}"
+        for label, values, digits, fraction in rows(result, scenario)
+    ]
     for part in (_groups(arrays, scenario), _links(arrays), _flows(arrays), _routes(arrays)):
-        for line in part:
-            yield f"  {line}"
+        came += part
+    yield from (f"  {line}" for line in came)
     if arrays.several:
-        yield f"± half of Student's 95 % interval over {len(arrays['goodput'])} replications"
+        yield interval_note(len(arrays["goodput"]), came)
 
 
 class Arrays:

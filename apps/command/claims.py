@@ -167,7 +167,8 @@ def _print_json(names: Iterable[str], summaries: dict[str, Summary]) -> None:
 
     recorded = ledger.recorded()
     cells = list(dict.fromkeys(cell for name in names for cell in _cells(name, summaries)))
-    rows = [ledger_rows.row(ledger.get_claim(cell), recorded["rows"].get(cell)) for cell in cells]
+    decisions = {cell: recorded["rows"].get(cell) for cell in cells}
+    rows = [ledger_rows.row(ledger.get_claim(cell), came) for cell, came in decisions.items()]
     several = {row["statement"] for row in rows}
     outcomes = [one for summary in summaries.values() for one in summary.outcomes if one.statement.id in several]
     papers = {
@@ -181,7 +182,10 @@ def _print_json(names: Iterable[str], summaries: dict[str, Summary]) -> None:
         "made": recorded["made"],
         "papers": papers,
         "statements": [ledger_rows.statement(one, recorded["rows"]) for one in outcomes],
-        "cells": [row | {"decision": recorded["rows"].get(row["id"])} for row in rows],
+        "cells": [
+            row | {"decision": came and ledger_rows.published(came)}
+            for row, came in zip(rows, decisions.values(), strict=True)
+        ],
     }
     click.echo(json.dumps(document, indent=2))
 
@@ -194,13 +198,14 @@ def lines_of(row: dict[str, Any]) -> list[str]:
         "rule": row["rule"], "note": row["note"],
         "decided by": row["experiment"] + (f", {row['setting']} setting" if row["setting"] else ""),
         "case": row["case"], "scenario": row["scenario"], "ours": row["finding"],
-        "verdict": row["verdict"] + (f" ({row['readings']})" if row["readings"] else ""), "again": row["command"],
+        "verdict": row["verdict"] + (f" ({row['interpretations']})" if row["interpretations"] else ""),
+        "again": row["command"],
     }  # fmt: skip
     lines = [row["id"]]
     for word, text in texts.items():
         if text and text != "\N{EM DASH}":
             lines += wrapped(text, f"  {word:12}", " " * 14)
-    for one in row["each_reading"]:
+    for one in row["each_interpretation"]:
         first = f"    {one['value']:>10}  {one['verdict']:22} "
-        lines += wrapped(one["reading"], first, " " * len(first))
+        lines += wrapped(one["interpretation"], first, " " * len(first))
     return lines

@@ -219,7 +219,7 @@ def _decide(name: str, quick: bool, as_json: bool) -> None:
         data = run_until_decided([claim], setting) if claim.decided_by != ledger.MODEL else None
         came = ledger.to_read(deciding.decide(claim, setting, data=data).document(), claim)
     if as_json:
-        click.echo(json.dumps({"claim": claim.id, **came}))
+        click.echo(json.dumps({"claim": claim.id, **ledger_rows.published(came)}))
         return
     click.echo("\n".join(lines_of(ledger_rows.row(claim, came))))
     click.echo("\n".join(wrapped(ledger_rows.how_decided(claim, came), rest="  ")))

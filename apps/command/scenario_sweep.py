@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from collections.abc import Iterator, Sequence
@@ -16,7 +17,7 @@ from tcpdynamics.interrupts import advising
 from tcpdynamics.json_values import of_dataset
 
 from .. import files
-from ..outputs import check_outputs, plus_or_minus, write_outputs
+from ..outputs import check_outputs, interval_note, plus_or_minus, write_outputs
 from ..outputs import table as columns_of
 from .options import wrote
 from .progress import progress_line
@@ -214,7 +215,7 @@ def _printed(result: xr.Dataset, quantities: Sequence[str], count: int) -> Itera
         which = "are several numbers a run and stand" if len(beside) > 1 else "is several numbers a run and stands"
         yield f"{', '.join(beside)} {which} in --output x.nc, x.zarr or --json"
     if count > 1 and columns:
-        yield f"± half of Student's 95 % interval over {count} replications"
+        yield interval_note(count, itertools.chain.from_iterable(rows[1:]))
 
 
 def _columns(result: xr.Dataset, quantities: Sequence[str]) -> list[tuple[str, int | None]]:

@@ -84,8 +84,8 @@ def _claim_lines(rows: list[dict[str, Any]]) -> list[str]:
     """What the paper says, what came out, and the verdict."""
     lines = ["", "What the paper says of packets (tcpdynamics claims NAME has the rule, and the longer run on record)"]
     for row in rows:
-        readings = f" ({row['readings']})" if row["readings"] else ""
-        lines.append(f"{row['id']}: {row['verdict']}{readings}")
+        under = f" ({row['interpretations']})" if row["interpretations"] else ""
+        lines.append(f"{row['id']}: {row['verdict']}{under}")
         lines += textwrap.wrap(
             f"{row['place']}: {row['quantity']}: {row['published']}; packets {row['packets']}", 110,
             initial_indent="  ", subsequent_indent="  ",

@@ -90,9 +90,10 @@ def answer(row: dict[str, Any]) -> dict[str, Any] | None:
     ours = row["finding"] + (" (not borne out by this run)" if row["supported"] is False else "")
     lines = {
         **{head: row[key] for key, head in ledger_rows.COLUMNS.items() if row[key] != ledger_rows.NONE},
-        "interpretations": [row["readings"] + _listed(row), *(
-            f"{one['reading']}: {one['value']}, {one['verdict']}" for one in row["each_reading"][:MOST_READINGS]
-        )] if row["readings"] else "",
+        "interpretations": [row["interpretations"] + _listed(row), *(
+            f"{one['interpretation']}: {one['value']}, {one['verdict']}"
+            for one in row["each_interpretation"][:MOST_READINGS]
+        )] if row["interpretations"] else "",
         "shown": row["shown"], "our finding": ours, "rule": row["rule"], "case": row["case"],
         "decided by": f"{row['experiment']}, {row['setting']} setting", "note": row["note"],
     }  # fmt: skip
@@ -100,7 +101,7 @@ def answer(row: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _listed(row: dict[str, Any]) -> str:
-    several = len(row["each_reading"])
+    several = len(row["each_interpretation"])
     return f"; the first {MOST_READINGS} are listed" if several > MOST_READINGS else ""
 
 

@@ -40,6 +40,8 @@ def test_names_of_every_depth_are_taken_and_others_refused(answer: Any, refused:
     whole = json.loads(answer("claims", "--json"))
     assert [one["id"] for one in whole["statements"]] == list(ledger.ledger().statements)
     assert {one["id"] for one in whole["cells"]} == set(ledger.claims()) and set(whole["papers"]) == set(PAPERS)
+    keys = {key for one in whole["cells"] for key in [*one, *(one["decision"] or ())]}
+    assert "interpretations" in keys and not any("reading" in key for key in keys)
     sentence = refused("claims", "leap.unharmd")
     assert "no paper, statement, figure or claim 'leap.unharmd' (did you mean 'leap.unharmed'?)" in sentence
 
