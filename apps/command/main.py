@@ -18,15 +18,34 @@ from tcpdynamics.errors import MAX_SHOWN, TcpDynamicsError, shown
 from tcpdynamics.interrupts import INTERRUPTED, answer_at_once, claim_end, hear, heard
 from tcpdynamics.shortages import of_output, shortage
 
-from .options import SuggestingGroup
+from .groups import LaterGroup
 from .progress import announce_compilation
 
 #: Names of options that the first release still accepts.
 _FORMER = {"reading": "interpretation", "shares": "fractions"}
 
 
+#: What the help says of each command, in its order.
+_COMMANDS = {
+    "simulate": "Simulate packets on a bottleneck or a network.",
+    "stationary": "Solve a Markov chain: its stationary distribution.",
+    "evaluate": "Evaluate the closed forms of a model.",
+    "trajectory": "Follow a model through time.",
+    "stability": "Chart where a model is stable under delay.",
+    "bifurcation": "Find where a model ends up: equilibrium, cycle or neither.",
+    "explore": "Open the interactive explorer in a browser.",
+    "report": "Write the report: one self-contained HTML page.",
+    "validate": "Compare models with simulations, with intervals and verdicts.",
+    "claims": "List what five papers state, and whether it holds.",
+    "figures": "Draw figures of the papers, or decide a claim again.",
+    "testbed": "Run programs of Linux through a network, in virtual time.",
+    "explain": "Show what a store holds: model, parameters, progress.",
+}
+
+
 @click.group(
-    cls=SuggestingGroup,
+    cls=LaterGroup,
+    lines=_COMMANDS,
     context_settings={
         "help_option_names": ["-h", "--help"],
         "max_content_width": 110,
@@ -36,43 +55,6 @@ _FORMER = {"reading": "interpretation", "shares": "fractions"}
 @click.version_option(__version__, prog_name="tcpdynamics")
 def cli() -> None:
     """Solve, sweep and check models of TCP congestion control."""
-
-
-def _register() -> None:
-    from .bifurcation import bifurcation
-    from .claims import claims
-    from .evaluate import evaluate
-    from .explain import explain
-    from .explore import explore
-    from .figures import figures
-    from .report import report
-    from .simulate import simulate
-    from .stability import stability
-    from .stationary import stationary
-    from .testbed import testbed
-    from .trajectory import trajectory
-    from .validate import validate
-
-    commands = (
-        stationary,
-        evaluate,
-        stability,
-        trajectory,
-        bifurcation,
-        simulate,
-        validate,
-        report,
-        figures,
-        claims,
-        explain,
-        explore,
-        testbed,
-    )
-    for command in commands:
-        cli.add_command(command)
-
-
-_register()
 
 
 def main() -> NoReturn:

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tcpdynamics.errors import InputError, LimitError, shown, suggestion
+from tcpdynamics.errors import InputError, LimitError
 
 from ..choice import MOTION, Chosen, Entry, candidates, choose, entries, families, names, reading_of, summary
 from ..files import settings_mark
 from ..outputs import add_outside, notes_on_outside
+from .groups import SuggestingGroup
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -89,24 +90,6 @@ class ModelCommand(click.Command):
         """As click does; refusals become usage errors."""
         with refusals():
             return super().invoke(ctx)
-
-
-class SuggestingGroup(click.Group):
-    """A group that suggests a name where one is unknown."""
-
-    kind = "command"
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does; an unknown name gets a suggestion."""
-        word = args[0].replace("_", "-") if args else "-"
-        if not word.startswith("-") and self.get_command(ctx, word) is None:
-            close = suggestion(word, self.list_commands(ctx))
-            raise click.UsageError(
-                f"there is no {self.kind} {shown(args[0], 80)}{close}; `{ctx.command_path} --help` lists them"
-            )
-        return super().resolve_command(ctx, args)
 
 
 #: So many classes get a line each in the help of a group.

@@ -15,13 +15,12 @@ import click
 from tcpdynamics.interrupts import advising
 from tcpdynamics.progress import hearing, listening
 
-from ..choice import Chosen
-from ..outputs import solve_to_store
-
 if TYPE_CHECKING:
     import xarray as xr
 
     from tcpdynamics.solvers.sweeps.sweep_of import Solver, Swept
+
+    from ..choice import Chosen
 
 #: Seconds between two lines of progress, and before the first.
 _EVERY = 10.0
@@ -147,6 +146,8 @@ def sweep_to_store(path: Path, target: Swept, solver: Solver, chosen: Chosen, **
 
     try:
         with advising(advice), progress_line("sweeping") as line:
+            from ..outputs import solve_to_store
+
             return solve_to_store(path, target, solver, chosen, line, **settings)
     except KeyboardInterrupt:
         if advice():

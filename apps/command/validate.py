@@ -17,7 +17,8 @@ from tcpdynamics.validation.comparisons import Command, commands
 
 from ..files import check_netcdf_name, check_replaceable, marked, write_netcdf
 from ..outputs import check_outputs, write_outputs
-from .options import SuggestingGroup, asked, flag, force_option, refusals, with_settings, wrote
+from .groups import SuggestingGroup
+from .options import asked, flag, force_option, refusals, with_settings, wrote
 from .progress import working
 
 if TYPE_CHECKING:
