@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+import yaml
 
 from tcpdynamics import models, solvers
 from tcpdynamics.apps import ledger_rows
@@ -331,6 +332,32 @@ def chains() -> list[str]:
     return table(("link", "flows", "drops", *shown.values()), rows)
 
 
+#: Field of a reference in CITATION.cff -> of an entry of BibTeX.
+_FIELDS = {
+    "title": "title", "collection-title": "booktitle", "journal": "journal", "volume": "volume", "issue": "number",
+    "year": "year", "doi": "doi",
+}  # fmt: skip
+
+
+def bibtex() -> list[str]:
+    """The package and the papers as entries of BibTeX, from CITATION.cff."""
+    whole = yaml.safe_load((HERE.parents[2] / "CITATION.cff").read_text(encoding="utf-8"))
+    lines = ["```bibtex", "@software{tcpdynamics,", "  author = {{The tcpdynamics developers}},",
+             f"  title = {{{whole['title']}}},", f"  version = {{{whole['version']}}}", "}"]  # fmt: skip
+    for one in whole["references"]:
+        kind = "inproceedings" if one["type"] == "conference-paper" else "article"
+        fields = {"author": " and ".join(f"{a['family-names']}, {a['given-names']}" for a in one["authors"])}
+        fields |= {name: str(one[key]) for key, name in _FIELDS.items() if key in one}
+        if "start" in one:
+            fields["pages"] = f"{one['start']}--{one['end']}"
+        if "notes" in one:
+            fields["note"] = one["notes"]
+        name = one["authors"][0]["family-names"].lower() + fields.get("year", "")
+        rows = ",\n".join(f"  {field} = {{{value}}}" for field, value in fields.items())
+        lines += [f"@{kind}{{{name},", rows, "}"]
+    return [*lines, "```", ""]
+
+
 def _kept(name: str, make: Callable[[], list[str]]) -> list[str]:
     """What a run gives, made once for each text of its function."""
     mark = "% " + hashlib.sha256(inspect.getsource(make).encode()).hexdigest()
@@ -347,7 +374,7 @@ def pages() -> dict[str, list[str]]:
         **{f"loss_{name}": mechanism(file) for name, file in MODELS.items()},
         **{f"router_{name}": mechanism(file) for name, file in ROUTERS.items()},
         "queue_hooks": inspect.cleandoc(queues.__doc__ or "").split("\n")[2:],
-        "marks": marks(), "outcomes": _kept("parts/outcomes.inc", outcomes),
+        "bibtex": bibtex(), "marks": marks(), "outcomes": _kept("parts/outcomes.inc", outcomes),
         "chains": _kept("parts/chains.inc", chains),
     }  # fmt: skip
     return {

@@ -78,7 +78,9 @@ def _equations(model: type[Model]) -> list[str]:
     change = r"{{{}}}'" if isinstance(problem, Map) else r"\dot{{{}}}"
     rows = [f"{change.format(mark(name))} = {latex(right)}" for name, right in problem.rhs.items()]
     for name, past in getattr(problem, "delayed", {}).items():
-        rows.append(f"{mark(name)} = {mark(past.of)}(t - {latex(sympy.sympify(past.by))})")
+        by = sympy.sympify(past.by)
+        delay = rf"\left({latex(by)}\right)" if by.is_Add else latex(by)
+        rows.append(f"{mark(name)} = {mark(past.of)}(t - {delay})")
     return rows
 
 

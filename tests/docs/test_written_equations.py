@@ -1,5 +1,9 @@
 """Equations of chains as the pages write them: whole rows, each probability in a short form."""
 
+import re
+import runpy
+from pathlib import Path
+
 import pytest
 import sympy
 
@@ -25,3 +29,14 @@ def test_a_drawing_has_what_stays():
     assert dict(with_stays(type(chain)({("a", "b"): p, ("b", "a"): 1}))) == {
         ("a", "b"): p, ("a", "a"): 1 - p, ("b", "a"): 1,
     }  # fmt: skip
+
+
+def test_a_delay_that_is_a_sum_stands_in_brackets():
+    written = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "_ext" / "written.py"))
+    rows = [row for one in written["_models"]() for row in written["_equations"](one) if "(t - " in row]
+    assert sum(r"(t - \left(" in row for row in rows) >= 5
+    for row in rows:
+        delay = row.split("(t - ", 1)[1].removesuffix(")")
+        while (shorter := re.sub(r"[({][^(){}]*[)}]", "", delay)) != delay:  # what stands in brackets
+            delay = shorter
+        assert not set(delay) & set("+-"), row
