@@ -12,7 +12,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 help:
 	@echo "make report   solve the models, run the comparisons, write report/index.html: some four minutes on two"
 	@echo "              idle cores, and three or four more the first time, to install and compile"
-	@echo "make docs     the documentation as a site, docs/_build/html/index.html: a minute"
+	@echo "make docs     the documentation as a site, docs/_build/html/index.html: a minute,"
+	@echo "              and some five more the first time, to run the scripts of the gallery"
 	@echo "make test     lint, type-check and test"
 	@echo "make explore  the interactive explorer, in a browser"
 	@echo "make bench    the benchmarks, ours beside the peers"

@@ -43,7 +43,7 @@ SEVERAL: dict[str, tuple[str, Callable[[float], float]]] = {
 #: Fields that are true or false.
 SWITCHES = {
     "early_retransmit": "windows of 2 and 3 repair one loss too (RFC 5827)",
-    "suffix_losses": "a loss takes what follows it in its window too",
+    "suffix_losses": "a drop also drops all later packets of the same window",
     "delayed_acks": "the receiver acknowledges every second segment",
     "limited_transmit": "a new segment for each of the first two duplicates (RFC 3042)",
     "leap": "LEAP: a timeout without duplicates sends a new segment instead of the one that timed out",

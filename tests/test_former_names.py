@@ -9,7 +9,7 @@ from tcpdynamics.models.model import Model
 from tcpdynamics.solvers import stationary
 from tcpdynamics.validation import comparisons, statistics
 from tcpdynamics.validation.fluid import SampledWindow
-from tcpdynamics.validation.packet import Flows
+from tcpdynamics.validation.packet import Flows, parse_scenario
 from tcpdynamics.validation.sender_chain import Sender, sender_chain
 
 
@@ -25,7 +25,12 @@ def test_functions_and_classes() -> None:
 
 
 def test_keys_and_values() -> None:
-    flows = Flows(rtt=0.1, segments=5, think=3.0, think_law="fixed")
+    with pytest.warns(FutureWarning, match=r"flows.think_law is now flows.think_distribution") as caught:
+        flows = Flows(rtt=0.1, segments=5, think=3.0, think_law="fixed")
+    assert caught[0].filename == __file__
+    with pytest.warns(FutureWarning, match=r"flows.0.compat is now flows.0.rules"):
+        scenario = parse_scenario({"flows": [{"rtt": 0.1, "compat": "rfc"}], "bottleneck": {"rate": 1e6}})
+    assert scenario.flows[0].rules == "rfc"
     assert flows == Flows(rtt=0.1, segments=5, think=3.0, think_distribution="fixed")
     assert comparisons.LockOut(runs=("as in the paper", "no back-off")).runs == ("as in the paper", "no backoff")
 

@@ -23,14 +23,14 @@ _ENDS = (".html", ".png")
 
 @click.command()
 @click.argument("name", required=False)
-@click.option("--list", "listing", is_flag=True, help="List the figures; also without any word.")
+@click.option("--list", "listing", is_flag=True, help="List the figures; also without arguments.")
 @click.option("--all", "every", is_flag=True, help="All figures and the whole ledger, into the folder of --output.")
 @click.option(
     "--output",
     type=click.Path(path_type=Path),
     metavar="PLACE",
-    help="x.html or x.png for the figure; or a folder for its page, its data as NetCDF, and PNG and SVG where a "
-    "Chromium is there.",
+    help="x.html or x.png for the figure; or a folder for its page, its data as NetCDF, and PNG and SVG "
+    "if Chromium is installed.",
 )
 @click.option(
     "--quick", is_flag=True, help="Short simulations, seconds to a minute, all together minutes; the default."
@@ -55,8 +55,8 @@ _ENDS = (".html", ".png")
     "settings",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Change one parameter of the figure, such as points=101 or w_max=8; may be repeated. A name that it has not "
-    "lists those that it has.",
+    help="Change one parameter of the figure, such as points=101 or w_max=8; may be repeated. An unknown "
+    "name lists the valid ones.",
 )
 @force_option
 def figures(
@@ -90,7 +90,7 @@ def figures(
     if deciding and (settings or output is not None):
         raise click.UsageError(
             f"--decide takes no {'--set' if settings else '--output'}: a claim is decided by its own scenario; to try "
-            "another one, change its file, or give its experiment other readings (docs/claims.md)"
+            "another one, change its file, or give its experiment other interpretations"
         )
     if deciding and name is None:
         raise click.UsageError("--decide needs the name of a claim, such as leap.table1.reno.2_50")

@@ -13,7 +13,7 @@ from typing import NoReturn
 
 import click
 
-from tcpdynamics import __version__
+from tcpdynamics import __version__, former_names
 from tcpdynamics.errors import MAX_SHOWN, TcpDynamicsError, shown
 from tcpdynamics.interrupts import INTERRUPTED, answer_at_once, claim_end, hear, heard
 from tcpdynamics.shortages import of_output, shortage
@@ -43,13 +43,20 @@ _COMMANDS = {
 }
 
 
+def _present(word: str) -> str:
+    """The name of an option as it is now."""
+    if word in _FORMER:
+        former_names.warn_of_key(f"--{word}", f"--{_FORMER[word]}")
+    return _FORMER.get(word, word.replace("_", "-"))
+
+
 @click.group(
     cls=LaterGroup,
     lines=_COMMANDS,
     context_settings={
         "help_option_names": ["-h", "--help"],
         "max_content_width": 110,
-        "token_normalize_func": lambda word: _FORMER.get(word, word.replace("_", "-")),
+        "token_normalize_func": lambda word: _present(word),
     },
 )
 @click.version_option(__version__, prog_name="tcpdynamics")

@@ -261,7 +261,7 @@ def _document(result: xr.Dataset) -> dict[str, Any]:
 
 
 def _warn(result: xr.Dataset, count: int) -> None:
-    """Say which runs failed, and where runs bear marks of phase effects."""
+    """Warn of runs that failed, and of phase effects."""
     if "failure_reason" in result:
         many = result.sizes["failure"]
         click.echo(f"Warning: {many:,} simulations failed, first: {result.failure_reason.values[0]}", err=True)
@@ -272,8 +272,9 @@ def _warn(result: xr.Dataset, count: int) -> None:
         worst = next(point for point in _points(result) if share[tuple(point.values())] == share.max())
         at = ", ".join(f"{key} = {_short(result, key, i)}" for key, i in worst.items())
         click.echo(
-            f"Warning: at {(share > 0).sum():,} of {share.size:,} points runs bear marks of phase effects, at {at} "
-            f"{share.max():.0%} of them; `simulate` with these values names them; docs/phase_effects.md lists remedies",
+            f"Warning: phase effects at {(share > 0).sum():,} of {share.size:,} points, most at {at} "
+            f"({share.max():.0%} of the runs); `simulate` with these values describes them; remedies: random delays, "
+            "several seeds (the documentation has a page on phase effects)",
             err=True,
         )
 

@@ -239,8 +239,8 @@ def _by_kind(output: tuple[Path, ...]) -> tuple[Path | None, Path | None, Path |
         kind = suffix if suffix in (".csv", ".html") else ".nc"
         if kind == ".nc" and suffix not in NETCDF:
             raise OutputError(
-                f"cannot write {path}: of one run there is a result (.nc), a table of its segments (.csv) and "
-                "a page of figures (.html); give a name that ends so"
+                f"cannot write {path}: give a name that ends in .nc (the result), .csv (a table of its "
+                "segments) or .html (a page of figures)"
             )
         if kinds[kind] is not None:
             raise OutputError(f"cannot write {path}: {kinds[kind]} has the same content; give one of them")

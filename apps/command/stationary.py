@@ -73,7 +73,7 @@ def build(name: str) -> click.Command:
             type=click.Choice(list(FAMILIES[name].readings)),
             default=FAMILIES[name].default,
             show_default=True,
-            help="Fig. 7, Fig. 8 (as printed, with fresh timeouts, with exact levels), or every level a state.",
+            help="Fig. 7, Fig. 8 (as printed, fresh timeouts, exact levels), or a state for each backoff level.",
         )
         command.params.append(
             click.Option(

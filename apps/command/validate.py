@@ -151,7 +151,7 @@ _CHAINS: dict[str, tuple[Any, str]] = {
     "base_timeout": (float, "Timeout before backoff, in RTTs.  [default: 2]"),
     "retransmission_loss": (str, "Loss of timeout retransmissions, such as 0.1 or 10%.  [default: as measured]"),
     "early_retransmit": (bool, "Windows of 2 and 3 repair one loss too (RFC 5827)."),
-    "suffix_losses": (bool, "A loss takes what follows it in the window too."),
+    "suffix_losses": (bool, "A drop also drops all later packets of the same window."),
     "stages": (int, "Repeated-timeout stages of the chain “full”.  [default: 3]"),
     "backoff_cap": (int, "Doublings of the timeout at most.  [default: 6]"),
     "collapse": (int, "Successes in a row that collapse the backoff of the chain “exact”, 1 to 3.  [default: 3]"),

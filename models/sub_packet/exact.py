@@ -55,6 +55,7 @@ class SubPacketExact(SubPacketModel, interpretation="exact"):
     collapse: int = parameter(
         "m", "1", "successes in a row that end the backoff", low=1, high=3, low_open=False, high_open=False,
         integer=True, structural=True, default=3, source="Chen et al., section 3.3.3; RFC 2988",
+        note="3 is the paper's rule; 2, that of RFC 2988, is nearest to packets",
     )  # fmt: skip
 
     def chain(self) -> MarkovChain:

@@ -55,7 +55,7 @@ class SubPacketModel(Model, family="sub-packet"):
     base_timeout: Number = timeout_parameter(low=1.0)
     retransmission_loss: Number | None = resent_loss_parameter(high=1.0)
     early_retransmit: bool = setting("RFC 5827: windows of 2 and 3 repair one loss too", False)
-    suffix_losses: bool = setting("a loss takes what follows it in the window of S2 ... SW too", False)
+    suffix_losses: bool = setting("a drop also drops all later packets of the same window, S2 ... SW", False)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -90,7 +90,7 @@ class SharedLink(Model):
         default=1.0,
         note="How much likelier the packet that a timeout retransmits is lost; 0 is a link that gives it priority",
     )
-    suffix_losses: bool = setting("a loss takes what follows it in the window of S2 ... SW too", False)
+    suffix_losses: bool = setting("a drop also drops all later packets of the same window, S2 ... SW", False)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -16,7 +16,16 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def warn(old: str, new: str) -> None:
     """Warn at the line that calls the caller."""
-    warnings.warn(f"{old} is now {new}; the next release has the new name only", DeprecationWarning, stacklevel=3)
+    warnings.warn(_sentence(old, new), DeprecationWarning, stacklevel=3)
+
+
+def warn_of_key(old: str, new: str) -> None:
+    """Warn who runs a scenario or a command: not its author alone has to change it."""
+    warnings.warn(_sentence(old, new), FutureWarning, stacklevel=4)
+
+
+def _sentence(old: str, new: str) -> str:
+    return f"{old} is now {new}; the next release has the new name only"
 
 
 def attributes(module: str, **names: str) -> Callable[[str], Any]:

@@ -72,7 +72,7 @@ def test_every_chain_is_a_command_with_the_options_of_its_fields(answer: Callabl
         assert len(document["probability"]) == 2
     words = ("stationary", "sub-packet", "--loss", "0.1", "--json")
     for letter, kind in (("B", "fresh"), ("L", "levels")):
-        by_letter, by_name = (json.loads(answer(*words, *more)) for more in (("--reading", letter), ("--model", kind)))
+        by_letter, by_name = (json.loads(answer(*words, *more)) for more in (("--interpretation", letter), ("--model", kind)))
         assert by_letter["probability"] == by_name["probability"]
         assert by_letter["parameters"]["class"].lower().endswith(kind)
 

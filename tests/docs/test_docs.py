@@ -81,6 +81,10 @@ PARTS = {
 }
 
 
+def test_every_window_rule_has_a_section():
+    assert set(re.findall(r"^## (\w+)$", page("reference/window_rules.md"), re.MULTILINE)) == set(RULES)
+
+
 @pytest.mark.parametrize("name", PARTS)
 def test_every_mechanism_has_a_place_and_its_numbers_are_in_the_table(name):
     page_name, file = PARTS[name]

@@ -1,4 +1,4 @@
-"""What each assumption of a chain costs: from the printed chain, model by model, to flows in step on one queue.
+"""Error from each assumption of the chain, from independent drops to synchronised flows on one queue.
 
 The models, all with one least timeout of two round trips; one largest window as far as the losses are independent, and
 one cap on the backoff but for the printed chain:

@@ -465,12 +465,10 @@ class SubPacketChainVsPackets(Comparison):
             f"retransmissions are lost "
             f"{float(ratio.min()):.2f} to {float(ratio.max()):.2f} times as often as other packets "
             f"(independent loss: "
-            f"{float((ideal.loss_timeout / ideal.loss_other).mean()):.2f} times). Told the measured timer and "
-            f"both losses, "
-            f"the exact chain is at {near('drop-tail', 'exact, measured timer')} with equal RTTs, at "
-            f"{near('spread', 'exact, measured timer')} with spread RTTs and at "
-            f"{near('jitter', 'exact, measured timer')} "
-            f"with jitter.{_low_loss(result, own.w_max)}"
+            f"{float((ideal.loss_timeout / ideal.loss_other).mean()):.2f} times). With the measured timer "
+            f"and both losses, the exact chain is near at {near('drop-tail', 'exact, measured timer')} with equal "
+            f"RTTs, at {near('spread', 'exact, measured timer')} with spread RTTs and at "
+            f"{near('jitter', 'exact, measured timer')} with jitter.{_low_loss(result, own.w_max)}"
         )
 
     @staticmethod

@@ -112,7 +112,7 @@ def wire_time(made: LinuxPlan, i: int) -> float:
     time = 8 * min(queued, windows) / link.rate
     if time > MOST_EMPTYING:
         raise ScenarioError(
-            f"links.buffer: what waits at the end may take {time:,.0f} s to leave, and Linux as judge waits at most "
+            f"links.buffer: what waits at the end may take {time:,.0f} s to leave, and the run of Linux waits at most "
             f"{MOST_EMPTYING:,.0f} s for it; take a smaller buffer or flows.window_limit, or a higher rate"
         )
     return time

@@ -111,7 +111,7 @@ def tool(name: str) -> str:
     """Where the host has a program that the guest needs."""
     path = shutil.which(name, path=os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"]))
     if path is None:
-        raise LinuxError(f"Linux as judge needs the program {name}; install the Debian package iproute2")
+        raise LinuxError(f"validation against Linux needs the program {name}; install the Debian package iproute2")
     return path
 
 

@@ -280,8 +280,8 @@ def _kernel() -> Path:
     folders = kernels()
     if not folders:
         raise LinuxError(
-            f"Linux as judge is not built ({absent()}); run python -m tcpdynamics.validation.linux build, some minutes "
-            "once"
+            f"Linux for validation is not built ({absent()}); run python -m tcpdynamics.validation.linux build, some "
+            "minutes once"
         )
     return folders[-1]
 

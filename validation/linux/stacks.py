@@ -111,7 +111,9 @@ def build_stack(name: str) -> Path:
         raise LinuxError(f"there is no stack {shown(name)}; ready are {listed(stacks())}")
     stack = stacks()[name]
     if missing := [tool for tool in stack.needs if _tool(tool) is None]:
-        raise LinuxError(f"to build {name}, {listed(missing)} must be there; see docs/testbed.md for the packages")
+        raise LinuxError(
+            f"to build {name}, {listed(missing)} must be installed; the documentation's page on the testbed lists them"
+        )
     with _alone(stack.folder):
         if not stack.built:
             shutil.rmtree(stack.folder, ignore_errors=True)

@@ -38,8 +38,8 @@ UNEVEN, EXPONENTS, CROWDED = 0.45, (-2.5, 0.5), 0.15
 TIED, MANY = 0.1, 20
 
 TEXT = (
-    "This is a phase effect, in ns-2 as here: a flow's packets meet the full queue at their own place between two "
-    "departures, and another start or clock may turn the result around. A random delay (overhead or jitter) lessens "
+    "This is a phase effect, in ns-2 as here: a flow's packets arrive at a fixed time between two departures. Another "
+    "start time or clock can change which flow wins. A random delay (overhead or jitter) lessens "
     "it but is no full remedy: compare several delays and seeds before you trust who wins"
 )
 

@@ -50,6 +50,6 @@ PAGE = Page(
         "the kernel's own flows; iperf3 and nginx send by the same cubic. Both flows start at random within a second. "
         "All QUIC stacks but aioquic support ECN, the kernel's TCP here does not. FQ-CoDel marks packets of flows that "
         "support ECN, and drops packets of others.",
-        "tcpdynamics testbed runs any other pair (docs/testbed.md).",
+        "tcpdynamics testbed runs any other pair.",
     ),
 )

@@ -6,6 +6,7 @@ import dataclasses
 from dataclasses import InitVar, dataclass
 from typing import Any, Literal
 
+from tcpdynamics import former_names
 from tcpdynamics.errors import ScenarioError, check, check_name, shown
 from tcpdynamics.quantities import quantity
 
@@ -298,8 +299,10 @@ class Flows:
     __pydantic_config__ = FORBID
 
     def __post_init__(self, compat: str | None, think_law: str | None) -> None:
-        for name, value in (("rules", compat), ("think_distribution", think_law)):
+        former = {"rules": ("compat", compat), "think_distribution": ("think_law", think_law)}
+        for name, (old, value) in former.items():
             if value is not None:
+                former_names.warn_of_key(f"flows.{old}", f"flows.{name}")
                 object.__setattr__(self, name, value)
         read_texts(self, "flows.")
         check_keys(self, "flows.")

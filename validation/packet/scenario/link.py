@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import InitVar, dataclass
 from typing import Any, Literal
 
+from tcpdynamics import former_names
 from tcpdynamics.errors import ScenarioError, check, check_name, shown
 
 from ..kernel.parameters import read_parameters
@@ -138,6 +139,7 @@ class Link:
 
     def __post_init__(self, discipline: str | None) -> None:
         if discipline is not None:
+            former_names.warn_of_key("links.discipline", "links.queue")
             object.__setattr__(self, "queue", discipline)
         read_texts(self, "links.")
         for end, name in (("source", self.source), ("target", self.target)):

@@ -192,7 +192,7 @@ class Scenario:
     def _check_network(self) -> None:
         check("links", len(self.links), 0, MAX_LINKS, "describe a smaller network", whole=True)
         if self.links and self.bottleneck is not None:
-            raise ScenarioError("bottleneck and links are both given; give one (docs/scenarios.md)")
+            raise ScenarioError("bottleneck and links are both given; give one")
         names = {name for link in self.links for name in (link.source, link.target)}
         missing = sorted(names - set(self.nodes)) if self.nodes else []
         if missing:
@@ -214,7 +214,7 @@ class Scenario:
                 self._check_round_trip(group, there, back)
                 self._check_routers(group, there, back)
         elif group.routes:
-            raise ScenarioError("flows.routes need links; a bottleneck is one route (docs/scenarios.md)")
+            raise ScenarioError("flows.routes need links; a bottleneck is one route")
         elif group.source is not None or group.target is not None or group.route is not None:
             raise ScenarioError("flows.source, target and route need links; on a bottleneck give flows.rtt")
         if group.echoes_each and not self.may_mark(group):

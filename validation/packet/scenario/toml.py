@@ -11,6 +11,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tcpdynamics import former_names
 from tcpdynamics.errors import MAX_SHOWN, ScenarioError, shown, suggestion
 from tcpdynamics.quantities import numbered
 
@@ -256,7 +257,9 @@ def _plain(part: type, table: Mapping[str, Any], prefix: str, place: str) -> dic
     about_keys = dict(keys(part))
     plain: dict[str, Any] = {}
     for key, value in table.items():
-        key = _EARLIER.get((part, key), key)
+        if (part, key) in _EARLIER:
+            former_names.warn_of_key(place + key, place + _EARLIER[part, key])
+            key = _EARLIER[part, key]
         if key == "trace" and "changes" in about_keys:
             raise ScenarioError(
                 f"{place}trace is read for a scenario's file on disk only; give its rows as {place}changes"

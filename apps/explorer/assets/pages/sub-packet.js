@@ -640,9 +640,9 @@ page("sub-packet", {
             "trip, which the chain does not reach at any loss."
           : `Each of ${readable(values.users)} users has ${inPackets(link.share)} per round trip, so ` +
             `that ${percent(loss)} of the packets are lost, and a user is silent ${percent(out[0])} ` +
-            "of the time (exact chain)."
+            `of the time (exact chain, m = ${values.collapse}).`
       : `At a loss of ${exactPercent(loss)} a flow delivers ${inPackets(out[W + 2])} per round trip ` +
-        `and is silent ${percent(out[0])} of the time (exact chain).`;
+        `and is silent ${percent(out[0])} of the time (exact chain, m = ${values.collapse}).`;
     const says =
       fine || !(loss > 0)
         ? words
