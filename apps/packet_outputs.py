@@ -43,7 +43,7 @@ LINES = (
     ("timeouts_in_all", "timeouts", 0),
     ("leaps_in_all", "of these LEAP sent a new segment at", 0),
     ("duplicates_in_all", "packets received once more", 0),
-    ("marked_in_all", "packets marked instead of lost", 0),
+    ("marked_in_all", "packets marked, not dropped", 0),
     ("utilisation", "utilisation of the busiest link", 4),
     ("mean_queue", "packets waiting there (mean)", 2),
     ("mean_wait", "waiting time there (mean) [s]", 5),
@@ -101,7 +101,7 @@ def summary_lines(result: xr.Dataset | Table, scenario: Scenario, verbose: bool 
         yield textwrap.fill(line, 110, initial_indent="  ", subsequent_indent="      ")
     yield "what came out"
     came = [
-        f"{label:36s} {_shown(values, digits, arrays.several, fraction)}"
+        f"{label:41s} {_shown(values, digits, arrays.several, fraction)}"
         for label, values, digits, fraction in rows(result, scenario)
     ]
     for part in (_groups(arrays, scenario), _links(arrays), _flows(arrays), _routes(arrays)):
@@ -401,7 +401,10 @@ def _link_line(way: Link, scenario: Scenario) -> str:
     words = ["infinitely fast" if way.rate is None else _rate(way.rate)]
     if scenario.links:
         words.append(f"delay {_seconds(way.delay)}")
-    numbers = ", ".join(f"{name} {value:g}" for name, value in _queue_numbers(way))
+    set_to = dict(_queue_numbers(way))
+    numbers = ", ".join(f"{name} {value:g}" for name, value in set_to.items())
+    if set_to.get("linux") == 0 and any(group.as_linux for group in scenario.flows):
+        numbers += "; queue_parameters.linux = 1 is Linux's queue"
     words.append(f"{way.queue} ({room}{f'; {numbers}' if numbers else ''})")
     if way.priority != "none":
         places = way.priority_buffer

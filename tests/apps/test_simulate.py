@@ -175,7 +175,7 @@ def test_set_is_what_a_changed_file_is(small: str, tmp_path: Path) -> None:
         (["--precision", "2%", "--set", "record.queues=0"], "asks for queues; switch them off with --set record={}"),
         (["--precision", "2%", "--output", "x.html"], "--output x.html shows one run"),
         (["--output", "no/such/folder/x.csv"], "does not exist"),
-        (["--output", "x.png"], "a page of figures (.html)"),
+        (["--output", "x.png"], ".html (a page of figures)"),
         (["--output", "x.csv", "--output", "y.csv"], "has the same content"),
     ],
 )
@@ -429,7 +429,7 @@ def test_summary_names_the_numbers_of_a_queue_and_counts_marks(small: str) -> No
     told = " ".join(text.split())
     assert "red (20 packets, the one being sent included; min_threshold 5, max_threshold 15, p_max 0.2," in told
     assert "ECN on" in told
-    assert int(next(x for x in text.splitlines() if "packets marked instead of lost" in x).split()[-1]) > 0
+    assert int(next(x for x in text.splitlines() if "packets marked, not dropped" in x).split()[-1]) > 0
 
 
 def test_summary_lists_the_links_that_lose(tmp_path: Path) -> None:

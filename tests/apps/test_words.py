@@ -56,7 +56,11 @@ def test_refusals_name_parameters_and_the_command_names_options(
     with pytest.raises(InputError) as stop:
         choose(name, texts)
     assert says in str(stop.value)
-    words = [w for k, v in texts.items() for w in (f"--{k}", v[0] if isinstance(v, list) else str(v))]
+    words = [
+        w
+        for k, v in texts.items()
+        for w in (f"--{k.replace('reading', 'interpretation')}", v[0] if isinstance(v, list) else str(v))
+    ]
     if "view" not in texts:  # click knows the views of all readings
         sentence = refused("stability", name, *words)
         assert "`" not in sentence and f"--{says.split('`')[1].replace('_', '-')}" in sentence
@@ -72,7 +76,9 @@ def test_every_chain_is_a_command_with_the_options_of_its_fields(answer: Callabl
         assert len(document["probability"]) == 2
     words = ("stationary", "sub-packet", "--loss", "0.1", "--json")
     for letter, kind in (("B", "fresh"), ("L", "levels")):
-        by_letter, by_name = (json.loads(answer(*words, *more)) for more in (("--interpretation", letter), ("--model", kind)))
+        by_letter, by_name = (
+            json.loads(answer(*words, *more)) for more in (("--interpretation", letter), ("--model", kind))
+        )
         assert by_letter["probability"] == by_name["probability"]
         assert by_letter["parameters"]["class"].lower().endswith(kind)
 

@@ -21,6 +21,7 @@ from tcpdynamics.validation.packet import (
     ready_scenarios,
     replicate,
     simulate,
+    sweep_scenarios,
 )
 from tcpdynamics.validation.packet.scenario import topologies, unusual
 
@@ -431,6 +432,10 @@ def test_values_in_another_unit_than_was_meant_are_pointed_out():
                  "bottleneck.rate = 10 is 10 bit/s; did you mean 10 Mbit/s = 1e+07?",
                  "bottleneck.buffer = 2000000 counts packets"):  # fmt: skip
         assert part in text
+    with pytest.warns(UnusualValueWarning, match="RED's default min_threshold of 5 packets") as caught:
+        fast = Scenario((Flows(rtt=0.04),), Bottleneck(50e6, 100), duration=2.0, warm_up=1.0)
+        sweep_scenarios(fast, {"bottleneck.queue": ["droptail", "red"]}, 1)
+    assert len(caught) == 1 and caught[0].filename == __file__
     links = (Link("a", "b", 100.0, 20.0),)
     network = Scenario((Flows(source="a", target="b"),), duration=2.0, warm_up=1.0, links=links)
     with pytest.warns(UnusualValueWarning, match=r"links\.delay of link a->b = 20 is 20 s.*links\.rate of link a->b"):

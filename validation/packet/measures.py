@@ -30,7 +30,7 @@ MEASURES: dict[str, tuple[str, str]] = {
     "wait_p99": ("s", "time that a packet waits at the busiest link (99th percentile)"),
     "round_trip": ("s", "round trip of acknowledged packets (mean over flows)"),
     "sent_packets": ("packets", "data packets sent"), "repeats": ("packets", "retransmissions"),
-    "timeouts": ("1", "retransmission timeouts"), "marked_packets": ("packets", "packets marked instead of lost"),
+    "timeouts": ("1", "retransmission timeouts"), "marked_packets": ("packets", "packets marked, not dropped"),
     "finished": ("1", "flows that finished"), "completion": ("s", "completion time of flows that finished (mean)"),
     "connections": ("1", "connections that finished after the warm-up"),
     "connection_time": ("s", "completion time of connections that finished after the warm-up (mean)"),

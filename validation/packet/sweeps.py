@@ -35,7 +35,7 @@ from .run import _once, seeds_of
 from .scenario.changes import changed, check_keys, put, unit_of, words_of
 from .scenario.scenario import Scenario
 from .scenario.toml import load_scenario, parse_scenario
-from .scenario.unusual import warn_of_unusual_values
+from .scenario.unusual import unusual_values, warn_of
 
 #: Scenarios of one sweep; each is made and checked before the first is simulated.
 MAX_SCENARIOS = 20_000
@@ -343,6 +343,7 @@ def check_points(work: ScenarioWork, stored: bool, workers: int) -> float:
     ScenarioError, LimitError
     """
     total, memory, points = 0.0, 0.0, 0
+    unusual: dict[str, None] = {}
     for values in product(*(axis.values for axis in work.axes)):
         point = dict(zip((axis.key for axis in work.axes), values, strict=True))
         try:
@@ -352,11 +353,11 @@ def check_points(work: ScenarioWork, stored: bool, workers: int) -> float:
         except ScenarioError as error:
             at = ", ".join(f"{key} = {shown(value, 40)}" for key, value in point.items())
             raise ScenarioError(f"{error} (at {at})") from None
-        if not points:
-            warn_of_unusual_values(scenario)
+        unusual |= dict.fromkeys(unusual_values(scenario))
         total += scenario.work
         memory = max(memory, scenario.memory)
         points += 1
+    warn_of(unusual)
     mean = total / points
     runs = points * len(work.seeds)
     advice = "give fewer values or replications, or shorten the runs"

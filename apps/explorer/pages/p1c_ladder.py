@@ -38,7 +38,7 @@ def dataset(values: Values) -> Any:
 
 PAGE = Page(
     slug="ladder",
-    title="The sender's ladder",
+    title="From chain to Linux",
     question="A TCP sender in six rungs, from the paper's chain to Linux: what does each simplification cost?",
     controls=(
         Control("drop", "p", "1", "drop probability", DROPS[0], DROPS[-1], 0.2, 0.001, percent=True),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from tcpdynamics.errors import UnusualValueWarning, bare
 
@@ -30,12 +30,17 @@ def warn_of_unusual_values(scenario: Scenario) -> None:
     >>> print(caught[0].message)
     flows.rtt = 200 is 200 s; did you mean 200 ms = 0.2?
     """
-    text = "; ".join(dict.fromkeys(_unusual_values(scenario)))
+    warn_of(unusual_values(scenario))
+
+
+def warn_of(texts: Iterable[str]) -> None:
+    """Warn at the line that calls the caller's caller, of each text once."""
+    text = "; ".join(dict.fromkeys(texts))
     if text:
-        warnings.warn(text if len(text) < 400 else f"{text[:400]}...", UnusualValueWarning, stacklevel=3)
+        warnings.warn(text if len(text) < 400 else f"{text[:400]}...", UnusualValueWarning, stacklevel=4)
 
 
-def _unusual_values(scenario: Scenario) -> Iterator[str]:
+def unusual_values(scenario: Scenario) -> Iterator[str]:
     for index, group in enumerate(scenario.flows):
         place = f"flows.{index}" if len(scenario.flows) > 1 else "flows"
         yield from _long(f"{place}.rtt", max(group.rtts()))
