@@ -52,6 +52,7 @@ test: $(READY)
 # A warning is an error: a link that leads nowhere, a page that no list has, a docstring that cannot be read.
 docs: $(READY)
 	$(BIN)/python -m sphinx -b html -j auto -W --keep-going -q docs docs/_build/html
+	@echo "open docs/_build/html/index.html; for excerpts in the search serve the folder: python3 -m http.server -b 127.0.0.1 -d docs/_build/html"
 
 lint: $(READY)
 	$(BIN)/ruff check .

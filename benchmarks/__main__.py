@@ -21,6 +21,10 @@ ON_DEMAND = ("counters",)
 
 
 def main() -> None:
+    if {"-h", "--help"} & set(sys.argv[1:]):
+        print(f"{__doc__}\n\nNames: {', '.join(NAMES)}; on demand {', '.join(ON_DEMAND)}.")
+        print("Each writes its rows of benchmarks/measured.json, from which the table of the documents is made.")
+        return
     names = sys.argv[1:] or NAMES
     unknown = [name for name in names if name not in NAMES + ON_DEMAND]
     if unknown:

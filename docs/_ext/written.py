@@ -89,10 +89,10 @@ def _text(model: type[Model]) -> list[str]:
     lines = [f"## {model.__name__}", "", about, ""]
     for equation in _equations(model):
         lines += ["$$", equation, "$$", ""]
-    lines += ["| parameter | symbol | unit | domain | default | meaning |", "|---|---|---|---|---|---|"]
+    lines += ["| parameter | meaning | unit | default | domain |", "|---|---|---|---|---|"]
     for one in describe(model):
         default = "needed" if one["required"] else "" if one["default"] is None else f"{one['default']}"
-        cells = (f"`{one['name']}`", f"${one['symbol']}$", one["unit"], one["interval"], default, one["meaning"])
+        cells = (f"`{one['name']}` ${one['symbol']}$", one["meaning"], one["unit"], default, one["interval"])
         lines.append("| " + " | ".join(cells) + " |")
     return [*lines, ""]
 
