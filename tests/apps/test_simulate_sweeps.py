@@ -89,6 +89,8 @@ def test_a_table_has_columns_for_each_group_and_flow(tmp_path):
     [
         (["--set", "bottleneck.bufer=1:3:3"], "did you mean 'buffer'"),
         (["--set", "bottleneck.queue=red,dropptail"], "did you mean 'droptail'"),
+        (["--set", "bottleneck.queue=fq,droptail"], "did you mean 'fq_codel'"),
+        (["--set", "queue=red,droptail"], "did you mean 'bottleneck.queue'"),
         (["--set", "bottleneck.buffer=1:3:99999"], "at most 20,000"),
         (["--set", "bottleneck.buffer=1:3:x"], "'x' is not a number"),
         (["--set", "bottleneck.buffer=1:2:2", "--set", "bottleneck.buffer=3,4"], "several values twice"),
@@ -99,8 +101,10 @@ def test_a_table_has_columns_for_each_group_and_flow(tmp_path):
         (["--set", "bottleneck.trace=a.csv,b.csv"], "give its rows as changes"),
         (["--set", "bottleneck.buffer=5,6", "--precision", "2%"], "--precision belongs to one scenario"),
         (["--set", "bottleneck.buffer=5,6", "--quantity", "los_rate"], "did you mean 'loss_rate'"),
-        (["--quantity", "loss_rate"], "belongs to a sweep"),
-        (["--set", "bottleneck.buffer=5,6", "--output", "x.txt"], "give a name that ends in"),
+        (["--set", "bottleneck.buffer=5,6", "--quantity", "goodput_total"], "did you mean 'goodput_bits'"),
+        (["--quantity", "loss_rate"], "belongs to a sweep; give --set one value (bottleneck.buffer=20)"),
+        (["--processes", "2"], "belongs to a sweep; give --set a range"),
+        (["--set", "bottleneck.buffer=5,6", "--output", "x.txt"], "ends in .nc, .html, .png, .csv or .zarr"),
     ],
 )
 def test_refusals(words, says):
