@@ -216,7 +216,7 @@ def _printed(result: xr.Dataset, quantities: Sequence[str], count: int) -> Itera
         from tcpdynamics.validation.packet.measures import MEASURES
 
         which = "are several numbers a run and stand" if len(beside) > 1 else "is several numbers a run and stands"
-        scalars = [near for name in beside for near in NEAR_WORDS.get(name, ()) if near in MEASURES]
+        scalars = [scalar for name in beside for scalar in NEAR_WORDS.get(name, ()) if scalar in MEASURES]
         also = f"; a number a run: {', '.join(scalars)}" if scalars else ""
         yield f"{', '.join(beside)} {which} in --output x.nc, x.zarr or --json{also}"
     if count > 1 and columns:

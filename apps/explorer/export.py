@@ -79,11 +79,11 @@ def export(folder: Path, whole: bool = False, address: str = "") -> list[Path]:
 def _is_export(folder: Path) -> bool:
     """Whether a folder holds what `export` writes, and nothing else."""
     core = folder / PLACES.core
-    found = [entry for entry in folder.iterdir() if entry != core.parent]
+    entries = [entry for entry in folder.iterdir() if entry != core.parent]
     assets = {entry.suffix for entry in core.parent.iterdir()} if core.is_file() else {""}
     return assets <= {".js", ".css", ".png", ".LICENSE"} and all(
         entry.suffix == ".html" and entry.is_file() and PLACES.core in entry.read_text("utf-8", "replace")
-        for entry in found
+        for entry in entries
     )
 
 

@@ -496,6 +496,14 @@ def test_a_file_without_flows_is_refused(tmp_path):
     assert done.stdout == "" and done.stderr.count("\n") == 1 and "[[flows]]" in done.stderr
 
 
+def test_a_file_without_a_link_is_warned_of(tmp_path):
+    path = tmp_path / "bare.toml"
+    path.write_text('duration = "2s"\nwarm_up = "1s"\n[[flows]]\nrtt = "80ms"\n')
+    warned = "Warning: there is no [bottleneck] and no [[links]]; a bottleneck of 1 Mbit/s with an unlimited buffer is"
+    assert warned in done("--json", str(path)).stderr
+    assert warned not in done("--json", str(path), "--set", "bottleneck.rate=1e6").stderr
+
+
 GROUPS = (
     SCENARIO.replace("count = 10", "count = 3")
     + """

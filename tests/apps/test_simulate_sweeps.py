@@ -61,9 +61,12 @@ def test_json_has_coordinates_and_intervals():
 
 def test_groups_of_flows_have_columns_and_shares_that_add_up_to_one():
     words = ("tfrc_beside_sack", "--set", "duration=10s", "--set", "warm_up=2s", "--set", "bottleneck.buffer=5,20")
-    done = run(*words, "--replications", 2, "--quantity", "group_share", "--quantity", "mean_wait")
+    done = run(
+        *words, "--replications", 2, "--quantity", "group_share", "--quantity", "mean_wait", "--quantity", "goodput"
+    )
     head, *rows = done.stdout.splitlines()[1:4]
     assert "group 0: share" in head and "group 1: share" in head and "mean_wait [s]" in head
+    assert "goodput is several numbers a run" in done.stdout and "; a number a run: goodput_bits" in done.stdout
     for row in rows:
         _, first, _, _, second, *_ = row.split()
         assert float(first) + float(second) == pytest.approx(1.0, abs=2e-3)

@@ -33,12 +33,12 @@ def unknown_key(place: str, key: str, part: type, elsewhere: str = "") -> Scenar
 
     `place` is the key with what stands before it, and `elsewhere` is where another part has a key of this name.
     """
-    known = [name for name, _ in keys(part)]
-    close = suggestion(key, known)
+    names = [name for name, _ in keys(part)]
+    close = suggestion(key, names)
     if elsewhere and not (close and "." in place):  # a part has first claim to its own names
         close = f" (did you mean {elsewhere!r}?)"
-    listed = f"known: {', '.join(known)}"
-    if len(known) > MOST_LISTED:
+    listed = f"known: {', '.join(names)}"
+    if len(names) > MOST_LISTED:
         listed = f"`python -m pydoc tcpdynamics.validation.packet.{part.__name__}` lists the known ones"
     return ScenarioError(f"unknown key {place}{close}; {listed}")
 
