@@ -32,10 +32,19 @@ if TYPE_CHECKING:
 #: Numbers that JSON can carry, and points that a picture can.
 MAX_PRINTED = 1_000_000
 MAX_DRAWN = 1_000_000
+#: Ends of the names of files that are written here.
+KINDS = (".nc", ".html", ".png", ".zarr")
 
 
 def check_outputs(
-    paths: Sequence[Path], points: int, swept: int, most_swept: int, in_json: bool, what: str, force: bool = False
+    paths: Sequence[Path],
+    points: int,
+    swept: int,
+    most_swept: int,
+    in_json: bool,
+    what: str,
+    force: bool = False,
+    kinds: Sequence[str] = KINDS,
 ) -> Path | None:
     """Refuse what cannot be written before anything is computed; the store among the paths, if there is one.
 
@@ -50,6 +59,8 @@ def check_outputs(
         What is written, in the words of `files.holding`.
     force : bool
         Whether files that are there and not of this package, or that hold something else, may be replaced.
+    kinds : sequence of str
+        Ends of names that a message lists, where the caller writes more of them than these.
     """
     if in_json:
         _check_printed(points)
@@ -82,7 +93,7 @@ def check_outputs(
             _check_store(path)
             store = path
         else:
-            raise OutputError(f"cannot write {path}: give a name that ends in .nc, .html, .png or .zarr")
+            raise OutputError(f"cannot write {path}: give a name that ends in {', '.join(kinds[:-1])} or {kinds[-1]}")
     return store
 
 

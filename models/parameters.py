@@ -10,14 +10,16 @@ import dataclasses
 import math
 import numbers
 import sys
-from collections.abc import Mapping
+import warnings
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tcpdynamics.errors import bare, shown
+from tcpdynamics.errors import UnusualValueWarning, bare, shown
+from tcpdynamics.quantities import long_time, slow_rate
 from tcpdynamics.solvers.problems import DomainError, Parameter
 from tcpdynamics.solvers.problems.numbers import labelled_by_itself
 
@@ -53,6 +55,7 @@ def parameter(
     high_open: bool = True,
     source: str = "",
     note: str = "",
+    advice: str = "",
     integer: bool = False,
     structural: bool = False,
     default: Any = MISSING,
@@ -71,6 +74,7 @@ def parameter(
         Whether the end itself is excluded.
     source : str      Where the definition or the bound comes from.
     note : str        What the docstring of the model says besides.
+    advice : str      What to do about a value from `high` on, where others have an answer.
     integer : bool    Whole numbers only.
     structural : bool
         Whether it is no symbol of the equations: a number that shapes them, or an initial value.
@@ -94,6 +98,7 @@ def parameter(
         "high_open": high_open,
         "source": source,
         "note": note,
+        "advice": advice,
         "integer": integer,
         "structural": structural,
     }
@@ -137,8 +142,8 @@ def describe(model: DataclassInstance | type[DataclassInstance]) -> list[dict[st
     Returns
     -------
     list of dict
-        name, symbol, unit, meaning, low, high, low_open, high_open, source, note, integer, structural, default (None
-        where there is none), required and interval (a string).
+        name, symbol, unit, meaning, low, high, low_open, high_open, source, note, advice, integer, structural, default
+        (None where there is none), required and interval (a string).
     """
     return [
         {
@@ -152,10 +157,18 @@ def describe(model: DataclassInstance | type[DataclassInstance]) -> list[dict[st
     ]
 
 
+#: Unit -> the extreme of a sweep, and the sentences about one that was probably meant in another unit.
+_UNUSUAL: dict[str, tuple[Callable[[Any], Any], Callable[[str, float], Iterable[str]]]] = {
+    "s": (np.max, long_time),
+    "bit/s": (np.min, slow_rate),
+}
+
+
 def check_parameters(model: DataclassInstance) -> None:
     """Refuse a model with a parameter that is no number or lies outside its interval; for `__post_init__`.
 
-    SymPy expressions are let through: a symbol has no value to check.
+    SymPy expressions are let through: a symbol has no value to check. A plain number of s or bit/s that no network has
+    brings an UnusualValueWarning.
 
     Raises
     ------
@@ -173,6 +186,7 @@ def check_parameters(model: DataclassInstance) -> None:
     ...
     tcpdynamics.errors.DomainError: loss must lie in (0, 0.5), got 1.7; a percentage? divide by 100
     """
+    unusual: list[str] = []
     for field in _parameters(model):
         value = getattr(model, field.name)
         if (value is None and field.default is None) or is_symbolic(value):
@@ -181,6 +195,14 @@ def check_parameters(model: DataclassInstance) -> None:
         fault = _first(~_inside(numbers_, field.metadata))
         if fault is not None:
             raise DomainError(_complaint(field.name, numbers_, fault, field.metadata))
+        if field.metadata["unit"] in _UNUSUAL and not is_quantity(value):
+            extreme, sentences = _UNUSUAL[field.metadata["unit"]]
+            unusual += sentences(field.name, float(extreme(numbers_)))
+    if unusual:
+        level, frame = 2, sys._getframe(1)
+        while frame.f_back is not None and frame.f_code.co_name in ("__post_init__", "__init__"):
+            level, frame = level + 1, frame.f_back  # to the line that makes the model
+        warnings.warn("; ".join(unusual), UnusualValueWarning, stacklevel=level)
 
 
 def as_parameter(name: str, value: Number, unit: str, meaning: str) -> xr.DataArray:
@@ -383,6 +405,8 @@ def _advice(value: float, metadata: Mapping[str, Any]) -> str:
         return "a percentage? divide by 100"
     if math.isinf(value):
         return "give a finite value"
+    if high <= value < 1 and metadata["advice"]:
+        return str(metadata["advice"])
     if value in (low, high):
         return "the end itself is excluded"
     if metadata["integer"] and value != math.floor(value):

@@ -119,9 +119,16 @@ def _fail(message: str, code: int = 2) -> NoReturn:
     sys.exit(code)
 
 
+#: Warnings that are printed already: one of a model comes again from the models that it makes.
+_warned: set[str] = set()
+
+
 def _show_warning(message: object, *more: object, **others: object) -> None:
-    """A warning as one line, without the place in our sources that raised it."""
-    print(f"Warning: {_one_line(str(message))}", file=sys.stderr)
+    """A warning as one line, once, without the place in our sources that raised it."""
+    text = _one_line(str(message))
+    if text not in _warned:
+        _warned.add(text)
+        print(f"Warning: {text}", file=sys.stderr)
 
 
 def _one_line(message: str) -> str:

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
-from tcpdynamics.errors import OutputError
+from tcpdynamics.errors import NEAR_WORDS, OutputError
 from tcpdynamics.interrupts import advising
 from tcpdynamics.json_values import of_dataset
 
 from .. import files
-from ..outputs import check_outputs, interval_note, plus_or_minus, write_outputs
+from ..outputs import KINDS, check_outputs, interval_note, plus_or_minus, write_outputs
 from ..outputs import table as columns_of
 from .options import wrote
 from .progress import progress_line
@@ -68,7 +68,8 @@ def sweep(
     for path in tables:
         files.check_writable(path)
         files.check_replaceable(path, force, what)
-    store = check_outputs(other_paths, points, swept, 2, in_json, what, force)
+    kinds = (*KINDS[:-1], ".csv", KINDS[-1])
+    store = check_outputs(other_paths, points, swept, 2, in_json, what, force, kinds)
     if any(path.suffix.lower() in (".html", ".png") for path in other_paths) and not swept:
         raise OutputError("a picture of a sweep needs a key with two values at least")
     result = _run(base, grid, count, quantities, store, processes).assign_attrs(settings=mark)
@@ -212,8 +213,12 @@ def _printed(result: xr.Dataset, quantities: Sequence[str], count: int) -> Itera
     if result["status"][..., 0].size > ROWS:
         yield f"the first {ROWS} rows; --json or --output has all"
     if beside := [name for name in quantities if name not in names]:
+        from tcpdynamics.validation.packet.measures import MEASURES
+
         which = "are several numbers a run and stand" if len(beside) > 1 else "is several numbers a run and stands"
-        yield f"{', '.join(beside)} {which} in --output x.nc, x.zarr or --json"
+        scalars = [scalar for name in beside for scalar in NEAR_WORDS.get(name, ()) if scalar in MEASURES]
+        also = f"; a number a run: {', '.join(scalars)}" if scalars else ""
+        yield f"{', '.join(beside)} {which} in --output x.nc, x.zarr or --json{also}"
     if count > 1 and columns:
         yield interval_note(count, itertools.chain.from_iterable(rows[1:]))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 from click.shell_completion import CompletionItem
 
-from tcpdynamics.errors import OutputError, shown, suggestion
+from tcpdynamics.errors import OutputError, ScenarioError, shown, suggestion
 
 from .. import packet_outputs as outputs
 from ..files import NETCDF, beside, marked, settings_mark, write_netcdf
@@ -136,12 +137,13 @@ def simulate(
         grid, settings = {key_of(settings[-1]): [_value(settings[-1])]}, settings[:-1]
     if grid:
         _check_sweep(precision, most, verbose)
-        table = _table(_path_of(scenario, ready), settings, ready)
+        table = _table(_path_of(scenario, ready), settings, ready, grid)
         sweep(table, grid, replications, seed, quantities, processes, output, in_json, force)
         return
     if quantities or processes is not None:
+        name, one = ("--quantity", "one value (bottleneck.buffer=20) or ") if quantities else ("--processes", "")
         raise click.UsageError(
-            f"{'--quantity' if quantities else '--processes'} belongs to a sweep; give --set a range, such as "
+            f"{name} belongs to a sweep; give --set {one}a range (start:stop:count), such as "
             "bottleneck.buffer=10:100:10"
         )
     netcdf, trace, plot = _by_kind(output)
@@ -359,14 +361,26 @@ def _reached(result: xr.Dataset | Table) -> str:
     return f"Warning: {text}, {a['until_precision']:.2%} was wanted; raise --most"
 
 
+#: A range as other tools write it.
+_DASH = re.compile(r"(\d[\w./]*)-(\d[\w./]*)")
+
+
 def _load(path: Path, settings: tuple[str, ...], ready: Iterable[str]) -> Scenario:
     from tcpdynamics.validation.packet.scenario.toml import parse_scenario
 
-    return parse_scenario(_table(path, settings, ready))
+    table = _table(path, settings, ready)
+    try:
+        return parse_scenario(table)
+    except ScenarioError as error:
+        dashes = [dash for text in settings if (dash := _DASH.fullmatch(text.partition("=")[2].strip()))]
+        if not dashes or repr(dashes[0][0]) not in str(error):
+            raise
+        start, stop = dashes[0].groups()
+        raise ScenarioError(f"{error}; a range is {start}:{stop}:10 (start:stop:count)") from None
 
 
-def _table(path: Path, settings: tuple[str, ...], ready: Iterable[str]) -> dict[str, Any]:
-    """What stands in a file, with the values that are set."""
+def _table(path: Path, settings: tuple[str, ...], ready: Iterable[str], swept: Iterable[str] = ()) -> dict[str, Any]:
+    """What stands in a file, with the values that are set; a warning where neither it nor `swept` has a link."""
     from tcpdynamics.validation.packet.scenario.toml import load_table
 
     try:
@@ -378,4 +392,10 @@ def _table(path: Path, settings: tuple[str, ...], ready: Iterable[str]) -> dict[
         ) from None
     for setting in settings:
         override(table, setting)
+    if not {"bottleneck", "links", "topology"} & {*table, *(key.partition(".")[0] for key in swept)}:
+        click.echo(
+            "Warning: there is no [bottleneck] and no [[links]]; a bottleneck of 1 Mbit/s with an unlimited buffer is "
+            "assumed. Add [bottleneck] with rate and buffer",
+            err=True,
+        )
     return table

@@ -169,9 +169,7 @@ def _chosen(name: str, texts: Mapping[str, Any], most: int, exact: bool) -> Chos
             chosen = choose_model(name, texts, views=CHAIN, most=most, exact=exact)
     except InputError as error:
         hint = "; --output FILE.nc takes more" if f"at most {MAX_PRINTED:,}" in str(error) else ""
-        if str(error).startswith("`loss` must lie in (0, 0.5), got 0."):
-            hint = f"; the {texts['reading']} model has no backoff limit and no answer there, --model exact has"
-        raise InputError(f"{error}{hint}") from None
+        raise InputError(f"{error}{hint}".replace("SubPacketExact", "--model exact")) from None
     if exact:
         _check_digits(chosen)
     states = len(chosen.problem.labels)

@@ -31,7 +31,7 @@ def export(folder: Path, whole: bool = False, address: str = "") -> list[Path]:
     Parameters
     ----------
     folder : Path
-        New, or empty.
+        New, empty, or an earlier export, which is replaced.
     whole : bool
         Whether what a page could ask a server for is answered now and written, too: of the claims, the figures
         that models draw, which takes some twenty seconds.
@@ -42,22 +42,30 @@ def export(folder: Path, whole: bool = False, address: str = "") -> list[Path]:
     Raises
     ------
     FileExistsError
-        The folder holds files.
+        The folder holds other files.
     DomainError
         The address is no address of a folder.
     """
     places = _places(address)
     if folder.is_symlink() and not folder.exists():
         raise FileExistsError(f"{folder} is a link to nothing; give a folder that is new or empty")
-    if folder.exists() and any(folder.iterdir()):
-        raise FileExistsError(f"{folder} holds files; give a folder that is new or empty")
+    there = folder.exists() and any(folder.iterdir())
+    if there and not _is_export(folder):
+        raise FileExistsError(f"{folder} holds files; give a folder that is new, empty or an earlier export")
     place = folder.resolve()
     place.parent.mkdir(parents=True, exist_ok=True)
     # Beside, then moved: a site that is there is whole, whenever this is killed.
     made = Path(tempfile.mkdtemp(prefix=".unfinished.", dir=place.parent))
     try:
         files = _fill(made / "site", whole, places)
-        if place.exists():
+        if there:
+            place.rename(made / "earlier")
+            try:
+                (made / "site").rename(place)
+            except BaseException:
+                (made / "earlier").rename(place)
+                raise
+        elif place.exists():
             # Into the folder that is there, which somebody may look at; the first page comes last.
             for entry in sorted((made / "site").iterdir(), key=lambda entry: entry.name == "index.html"):
                 shutil.move(entry, place)
@@ -66,6 +74,17 @@ def export(folder: Path, whole: bool = False, address: str = "") -> list[Path]:
     finally:
         shutil.rmtree(made, ignore_errors=True)
     return [folder / name for name in files]
+
+
+def _is_export(folder: Path) -> bool:
+    """Whether a folder holds what `export` writes, and nothing else."""
+    core = folder / PLACES.core
+    entries = [entry for entry in folder.iterdir() if entry != core.parent]
+    assets = {entry.suffix for entry in core.parent.iterdir()} if core.is_file() else {""}
+    return assets <= {".js", ".css", ".png", ".LICENSE"} and all(
+        entry.suffix == ".html" and entry.is_file() and PLACES.core in entry.read_text("utf-8", "replace")
+        for entry in entries
+    )
 
 
 def _places(address: str) -> Places:

@@ -24,6 +24,8 @@ from .jobs import JobKind
 
 #: Control -> number, or the word of a choice.
 Values = Mapping[str, Any]
+#: Names of a page that a complaint lists.
+MOST_NAMED = 8
 #: What is said of a page that no other page can have in a frame.
 NOT_EMBEDDED = "this page cannot be embedded; Home, Packets, Stacks, claims' figures and pages with sliders can"
 #: Controls that stand above "More".
@@ -436,7 +438,9 @@ class Page:
         complaints += self.others_refused(words)
         unknown = sorted(set(words) - set(values) - set(self.others_read()))
         if unknown:
-            complaints.append(NOT_EMBEDDED if unknown[0] == "embed" else f"this page has no {unknown[0][:40]!r}")
+            names = sorted(values, key=lambda name: unknown[0] not in name)  # base_rtt first for rtt
+            has = f"; it has {', '.join(names[:MOST_NAMED])}{', ...' * (len(names) > MOST_NAMED)}" if names else ""
+            complaints.append(NOT_EMBEDDED if unknown[0] == "embed" else f"this page has no {unknown[0][:40]!r}{has}")
         return values, complaints
 
     def others_read(self) -> dict[str, list[str]]:

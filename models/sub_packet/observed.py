@@ -30,7 +30,10 @@ SOURCE = "Chen et al., section 3"
 
 
 #: The fields p in (0, high), m_0 in [low, 10^6) and p_r in [0, high).
-loss_parameter = partial(parameter, "p", "1", "packet-loss probability", low=0.0, source=SOURCE)
+loss_parameter = partial(
+    parameter, "p", "1", "packet-loss probability", low=0.0, source=SOURCE,
+    advice="this model has no backoff limit and no answer there, SubPacketExact has",
+)  # fmt: skip
 timeout_parameter = partial(
     parameter, "m_0", "1", "timeout before backoff, in RTTs", high=1e6, low_open=False, default=2, source=SOURCE,
     note="T_0/RTT",

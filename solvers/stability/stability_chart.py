@@ -17,7 +17,7 @@ from tcpdynamics.progress import tracked
 from ..equations import POINT, System, as_problem
 from ..grid import Grid, flat
 from ..problems import DDE, ODE, DomainError, Dynamics, DynamicsError, Map, MotionModel
-from ..results import Status, as_dataset, provenance, reason, status_variable
+from ..results import Status, as_dataset, provenance, reason, status_variable, warn_if_most_failed
 from .attracting_rest import refine
 from .boundary import Boundary
 from .boundary import trace as find_boundary
@@ -89,6 +89,11 @@ def stability_chart(
     DomainError
         Nothing is swept, or a tolerance outside [1e-14, 0.1].
 
+    Warns
+    -----
+    FailureWarning
+        No point has a verdict.
+
     Notes
     -----
     Each crossing is bracketed on the true root, solved anew (see `boundary.trace`): exact to `tolerance` however
@@ -133,6 +138,8 @@ def stability_chart(
     if throw and undecided.size:
         first = int(undecided[0])
         raise DynamicsError(f"{system.problem.name} at {grid.point(first)}: {reason(status[first])}")
+    if undecided.size == status.size:
+        warn_if_most_failed("stability chart", status)
     attrs = provenance(system.problem, "stability_chart", tolerance=tolerance)
     margin = _margin(problem, {})
     if margin is not None:

@@ -271,6 +271,28 @@ def listed(names: Iterable[str]) -> str:
     return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}..."
 
 
+#: Words of other tools and papers, and what has that meaning here; difflib finds none of these, or a wrong one.
+NEAR_WORDS = {
+    "fq": ("fq_codel",), "bandwidth": ("rate",), "capacity": ("rate",), "bw": ("rate",), "delay": ("rtt",),
+    "latency": ("rtt", "delay"), "rtt": ("base_rtt",), "throughput": ("goodput_bits",), "goodput": ("goodput_bits",),
+    "goodput_total": ("goodput_bits",), "sent": ("sent_packets",), "cwnd": ("initial_window",), "jain": ("fairness",),
+}  # fmt: skip
+
+
+def nearest(word: str, names: Iterable[str]) -> str:
+    """The name that is nearest to a word, "" where none is near.
+
+    Examples
+    --------
+    >>> nearest("Red", ["red", "sfq"]), nearest("fq", ["sfq", "fq_codel"]), nearest("xyz", ["logistic"])
+    ('red', 'fq_codel', '')
+    """
+    candidates = list(names)
+    close = [name for name in candidates if name.lower() == word.lower()]
+    close += [name for name in NEAR_WORDS.get(word.lower(), ()) if name in candidates]
+    return next(iter(close or get_close_matches(word[:MAX_NAME], candidates, 1)), "")
+
+
 def suggestion(word: str, names: Iterable[str]) -> str:
     """A question with the name that is nearest to a word, "" where none is near; for the middle of a message.
 
@@ -281,11 +303,8 @@ def suggestion(word: str, names: Iterable[str]) -> str:
     >>> suggestion("xyz", ["logistic"])
     ''
     """
-    candidates = list(names)
-    close = [name for name in candidates if name.lower() == word.lower()] or get_close_matches(
-        word[:MAX_NAME], candidates, 1
-    )
-    return f" (did you mean {close[0]!r}?)" if close else ""
+    close = nearest(word, names)
+    return f" (did you mean {close!r}?)" if close else ""
 
 
 def check_name(key: str, value: object, longest: int = MAX_NAME) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -71,6 +71,28 @@ def quantity(text: str | float, unit: str, key: str) -> float:
         exact = Fraction(match[1])
         return float(exact / round(1 / scale) if scale < 1 else exact * round(scale))
     return value / round(1 / scale) if scale < 1 else value * scale
+
+
+#: Longest delay [s] and lowest rate [bit/s] of a network that pass without a word.
+DELAY, RATE = 10.0, 1e3
+
+
+def long_time(key: str, seconds: float, most: float = DELAY) -> Iterator[str]:
+    """A sentence about a time that was probably meant in milliseconds.
+
+    Examples
+    --------
+    >>> list(long_time("rtt", 200)), list(long_time("rtt", 0.2))
+    (['rtt = 200 is 200 s; did you mean 200 ms = 0.2?'], [])
+    """
+    if seconds > most:
+        yield f"{key} = {seconds:g} is {seconds:g} s; did you mean {seconds:g} ms = {seconds / 1e3:g}?"
+
+
+def slow_rate(key: str, rate: float) -> Iterator[str]:
+    """A sentence about a rate that was probably meant in Mbit/s."""
+    if rate < RATE:
+        yield f"{key} = {rate:g} is {rate:g} bit/s; did you mean {rate:g} Mbit/s = {rate * 1e6:g}?"
 
 
 def numbered(error: ScenarioError, key: str, index: int, count: int) -> ScenarioError:

@@ -90,6 +90,7 @@ def test_output_is_netcdf_that_can_be_run_again(tmp_path: Path) -> None:
     ("words", "says"),
     [
         (["--loss", "0.5"], "--loss must lie in (0, 0.5), got 0.5"),
+        (["--loss", "0.6"], "and no answer there, --model exact has"),
         (["--loss", "1.7"], "a percentage? divide by 100"),
         (["--loss", "abc"], "'abc' is not a number"),
         (["--loss", ""], "the list is empty"),

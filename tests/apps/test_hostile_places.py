@@ -268,3 +268,13 @@ def test_a_site_is_exported_whole_or_not_at_all(there: bool, monkeypatch: pytest
     assert [*site.parent.rglob("*")] == ([site] if there else [])
     done = CliRunner().invoke(cli, ["explore", "--export", str(site)])
     assert done.exit_code == 0 and (site / "index.html").exists() and [*site.parent.iterdir()] == [site]
+    first = (site / "index.html").read_bytes()
+    (site / "index.html").write_bytes(first + b"<!-- older -->")
+    made_pages[:] = []
+    assert CliRunner().invoke(cli, ["explore", "--export", str(site)]).exit_code == 2  # the earlier export stays
+    assert (site / "index.html").read_bytes() != first and [*site.parent.iterdir()] == [site]
+    assert CliRunner().invoke(cli, ["explore", "--export", str(site)]).exit_code == 0
+    assert (site / "index.html").read_bytes() == first and [*site.parent.iterdir()] == [site]
+    (site / "mine.txt").write_text("mine")
+    done = CliRunner().invoke(cli, ["explore", "--export", str(site)])
+    assert done.exit_code == 2 and "holds files; give a folder that is new, empty or an earlier export" in done.stderr

@@ -163,6 +163,15 @@ def test_set_is_what_a_changed_file_is(small: str, tmp_path: Path) -> None:
         (["--set", "flows.3.count=1"], "flows has the indices 0 to 0"),
         (["--set", "duration.x=1"], "duration is '40s'"),
         (["--set", "flows.0.sender=bbr"], 'flows.sender must be one of "tahoe"'),
+        (["--set", "flows.0.sender=cubic"], "got 'cubic'; give control = \"cubic\""),
+        (["--set", "flows.0.control=bbr"], "BBR is not among the window rules here; docs/run_against_linux.md"),
+        (["--set", "flows.0.delay=80ms"], "unknown key flows.0.delay (did you mean 'rtt'?)"),
+        (["--set", "bottleneck.bandwidth=3"], "(did you mean 'rate'?); known: rate, buffer, loss"),
+        (["--set", "bottleneck.queue=fq"], "(did you mean 'fq_codel'?)"),
+        (["--set", "bottleneck.buffer=40kB"], "got '40kB'; for bytes give buffer_bytes = \"40kB\""),
+        (["--set", "bottleneck.buffer=10-100"], "got '10-100'; a range is 10:100:10 (start:stop:count)"),
+        (["--set", "queue=red"], "unknown key queue (did you mean 'bottleneck.queue'?)"),
+        (["--set", "duration=60", "--set", "warm_up=100"], "got 100 s (its default); set it, such as warm_up = 6"),
         (["--set", "duration=-5s"], "duration"),
         (["--set", "duration"], "key=value"),
         (["--precision", "2%", "--replications", "3"], "leave out --replications"),
@@ -485,6 +494,14 @@ def test_a_file_without_flows_is_refused(tmp_path):
     done = subprocess.run([sys.executable, "-m", "tcpdynamics", "simulate", str(empty)], capture_output=True, text=True)
     assert done.returncode == 2
     assert done.stdout == "" and done.stderr.count("\n") == 1 and "[[flows]]" in done.stderr
+
+
+def test_a_file_without_a_link_is_warned_of(tmp_path):
+    path = tmp_path / "bare.toml"
+    path.write_text('duration = "2s"\nwarm_up = "1s"\n[[flows]]\nrtt = "80ms"\n')
+    warned = "Warning: there is no [bottleneck] and no [[links]]; a bottleneck of 1 Mbit/s with an unlimited buffer is"
+    assert warned in done("--json", str(path)).stderr
+    assert warned not in done("--json", str(path), "--set", "bottleneck.rate=1e6").stderr
 
 
 GROUPS = (

@@ -61,9 +61,12 @@ def test_json_has_coordinates_and_intervals():
 
 def test_groups_of_flows_have_columns_and_shares_that_add_up_to_one():
     words = ("tfrc_beside_sack", "--set", "duration=10s", "--set", "warm_up=2s", "--set", "bottleneck.buffer=5,20")
-    done = run(*words, "--replications", 2, "--quantity", "group_share", "--quantity", "mean_wait")
+    done = run(
+        *words, "--replications", 2, "--quantity", "group_share", "--quantity", "mean_wait", "--quantity", "goodput"
+    )
     head, *rows = done.stdout.splitlines()[1:4]
     assert "group 0: share" in head and "group 1: share" in head and "mean_wait [s]" in head
+    assert "goodput is several numbers a run" in done.stdout and "; a number a run: goodput_bits" in done.stdout
     for row in rows:
         _, first, _, _, second, *_ = row.split()
         assert float(first) + float(second) == pytest.approx(1.0, abs=2e-3)
@@ -89,6 +92,8 @@ def test_a_table_has_columns_for_each_group_and_flow(tmp_path):
     [
         (["--set", "bottleneck.bufer=1:3:3"], "did you mean 'buffer'"),
         (["--set", "bottleneck.queue=red,dropptail"], "did you mean 'droptail'"),
+        (["--set", "bottleneck.queue=fq,droptail"], "did you mean 'fq_codel'"),
+        (["--set", "queue=red,droptail"], "did you mean 'bottleneck.queue'"),
         (["--set", "bottleneck.buffer=1:3:99999"], "at most 20,000"),
         (["--set", "bottleneck.buffer=1:3:x"], "'x' is not a number"),
         (["--set", "bottleneck.buffer=1:2:2", "--set", "bottleneck.buffer=3,4"], "several values twice"),
@@ -99,8 +104,10 @@ def test_a_table_has_columns_for_each_group_and_flow(tmp_path):
         (["--set", "bottleneck.trace=a.csv,b.csv"], "give its rows as changes"),
         (["--set", "bottleneck.buffer=5,6", "--precision", "2%"], "--precision belongs to one scenario"),
         (["--set", "bottleneck.buffer=5,6", "--quantity", "los_rate"], "did you mean 'loss_rate'"),
-        (["--quantity", "loss_rate"], "belongs to a sweep"),
-        (["--set", "bottleneck.buffer=5,6", "--output", "x.txt"], "give a name that ends in"),
+        (["--set", "bottleneck.buffer=5,6", "--quantity", "goodput_total"], "did you mean 'goodput_bits'"),
+        (["--quantity", "loss_rate"], "belongs to a sweep; give --set one value (bottleneck.buffer=20)"),
+        (["--processes", "2"], "belongs to a sweep; give --set a range"),
+        (["--set", "bottleneck.buffer=5,6", "--output", "x.txt"], "ends in .nc, .html, .png, .csv or .zarr"),
     ],
 )
 def test_refusals(words, says):

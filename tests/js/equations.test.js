@@ -95,6 +95,19 @@ test("other ways of writing are read, or the accepted one is said", () => {
     ["x' = x(t - 2k)", 13, "2 and k"],
   ]))
     assert.equal(refused(text), `line 1, column ${column}: a * is missing between ${between}`);
+  for (const text of ["x'(t) = -k*x(t)\nk = 1.5 in -2..2", "x'(t)=-k*x\nk = 1.5 in -2..2"])
+    assert.equal(written(parsed(text).states[0].slope), written(slope));
+  const late = parsed("x' = -k*x(t - d)\nd = 2*e\ne = 1\nk = 1 in 0..2\nx(0) = e");
+  assert.deepEqual(ready(late).fixed([1]), { lags: [2], start: [1] });
+  assert.ok(programOf("x' = -k*x(t - d)\nd = 1\nk = 1 in 0..2", "roots", { functions: {}, reserved: [] }, () => [1]).includes('Delayed("x", 1)'));
+  assert.equal(
+    refused("x' = -k*x(t - d)\nd = 2*x\nk = 1 in 0..2"),
+    "line 2, column 7: only numbers and parameters can stand in a delay or a start",
+  );
+  assert.equal(refused("x' = -x*k(t)\nk = 1 in 0..2"), "line 1, column 9: k is no state; write it without (t)");
+  assert.match(refused("x'(s) = -k*x"), /^line 1, column 4: a slope is written x' = ... or x'\(t\) = ...$/);
+  const doubled = ["d e", "e f", "f g"].map((two) => `${two[0]} = ${Array(40).fill(two[2]).join("+")}`);
+  assert.match(refused(["x' = -k*x(t - d)", ...doubled, "g = k", "k = 1 in 0..2"].join("\n")), /more than 400 operations/);
   assert.equal(refused("x' = -x(t-\u03c4)"), "line 1, column 11: names have letters from a to z, as in tau");
   assert.equal(refused("x' = x**2"), "line 1, column 7: a power is written with ^, as in x^2");
   for (const text of ["k = 1,5 in 0..2\nx' = k*x", "k = 1 in 0..1,5\nx' = k*x", "x' = 1,5*x", "x' = exp(1,5)*x"])

@@ -11,6 +11,7 @@ import sympy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tcpdynamics.errors import UnusualValueWarning
 from tcpdynamics.models.sub_packet.exact import SubPacketExact
 from tcpdynamics.models.sub_packet.shared_link import SharedLink
 from tcpdynamics.solvers import DomainError, self_consistent, stationary, windowed
@@ -217,6 +218,15 @@ def test_parameters_outside_their_intervals(given_: dict[str, Any], message: str
     with pytest.raises(DomainError) as error:
         SharedLink(**{"flows": 10, "capacity": 1e6, "base_rtt": 0.2, "buffer": 50, **given_})
     assert message in str(error.value)
+
+
+def test_values_in_another_unit_than_was_meant_are_pointed_out() -> None:
+    with pytest.warns(UnusualValueWarning) as caught:
+        SharedLink(flows=10, capacity=[3, 1e6], base_rtt=80, buffer=50)
+    assert [str(one.message) for one in caught] == [
+        "capacity = 3 is 3 bit/s; did you mean 3 Mbit/s = 3e+06?; base_rtt = 80 is 80 s; did you mean 80 ms = 0.08?"
+    ]
+    assert caught[0].filename == __file__
 
 
 def test_the_share_of_symbols_is_an_expression() -> None:

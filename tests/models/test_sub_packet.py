@@ -513,7 +513,7 @@ REFUSED = [
     (0.5, "loss must lie in (0, 0.5), got 0.5"),
     (1.7, "loss must lie in (0, 0.5), got 1.7; a percentage?"),
     (float("nan"), "loss must lie in (0, 0.5), got nan"),
-    ([0.1, 0.6], "got 0.6 at index 1"),
+    ([0.1, 0.6], "got 0.6 at index 1; this model has no backoff limit and no answer there, SubPacketExact has"),
     ("abc", "loss must be a number or a 1-D array of numbers, got 'abc'"),
     ([], "loss must hold at least one value"),
     ([[0.1]], "loss must be a number or a 1-D array"),

@@ -209,6 +209,7 @@ def test_the_full_model_jumps_where_the_window_meets_its_limit() -> None:
 
 
 @every_law
+@pytest.mark.filterwarnings("ignore::tcpdynamics.errors.UnusualValueWarning")
 @given(p=st.floats(1e-9, 0.9), scale=st.floats(1e-3, 1e3))
 def test_time_scales_out(law: Any, p: float, scale: float) -> None:
     model = law(p)
@@ -374,6 +375,7 @@ def test_description() -> None:
         "high_open": True,
         "source": "a book",
         "note": "",
+        "advice": "",
         "integer": True,
         "structural": False,
         "default": None,

@@ -11,6 +11,7 @@ import xarray as xr
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from tcpdynamics.errors import FailureWarning
 from tcpdynamics.models import LogisticDelayed, LogisticMap, LotkaVolterraDelayed, TRefwaDelayed, TRefwaWindow
 from tcpdynamics.models.t_refwa.integrating import TRefwaIntegrating
 from tcpdynamics.solvers import boundary_curves, equations, failures, spectral_abscissa, stability_chart
@@ -280,7 +281,8 @@ def test_map_with_a_problem_only() -> None:
 def test_a_point_that_is_no_equilibrium_is_not_judged() -> None:
     w, a = sympy.symbols("w a")
     problem = ODE(rhs={"w": a - w**2}, parameters={"a": [1.0, 2.0]})
-    wrong = stability_chart(problem, at={"w": 57.0})
+    with pytest.warns(FailureWarning, match=r"chart: 2 of 2 points failed; most often: the point of at= is no equilib"):
+        wrong = stability_chart(problem, at={"w": 57.0})
     assert set(wrong.verdict.values.tolist()) == {2}
     assert "no equilibrium" in failures(wrong)[0][1]
     written = stability_chart(problem.at(a=[2.0, 2.0]), at={"w": 1.4142})  # five digits, as people write them

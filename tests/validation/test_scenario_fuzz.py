@@ -149,6 +149,8 @@ FLOW = b"duration = 10\nwarm_up = 1\n[[flows]]\n"
         (b"\xef\xbb\xbf" + FLOW, "byte-order mark"),
         (b"\xff\xfe" + FLOW, "not UTF-8"),
         (FLOW + b"rtt\x00 = 1\n", "not TOML"),
+        (FLOW + b"rtt = 60 ms  # base", 'put values with units in quotes, such as rtt = "60 ms"'),
+        (b"[flows]\ncount = 2\n", "flows is one table, and there may be several; write [[flows]]"),
         (FLOW + b"a." * 20_000 + b"a = 1\n", "line 4 is nested more than 16 deep"),
         (FLOW + b'"a" . ' * 20_000 + b"a = 1\n", "line 4 is nested more than 16 deep"),
         (FLOW + b"rtt = " + b"[" * 3000 + b"]" * 3000, "nested more than 32 deep"),
@@ -188,7 +190,7 @@ FLOW = b"duration = 10\nwarm_up = 1\n[[flows]]\n"
         (b'flows = [{}]\na = ["""x""""", {' + b".".join([b"a"] * 9999) + b"=1}]", "line 2 is nested"),
         (b"flows = [{}]\na = ['''x'''', " + b"[" * 9999, "line 2 is nested"),
     ],
-    ids=range(40),
+    ids=range(42),
 )
 def test_hostile_files_are_refused_in_one_sentence(tmp_path, content, says):
     path = tmp_path / "scenario.toml"

@@ -12,6 +12,8 @@ from tcpdynamics.solvers.sweeps.fingerprint import fingerprint
 
 from .kernel import hooks
 from .kernel.windows import DEFAULT, HOOKS, RULES
+from .scenario.fields import better_key
+from .scenario.flows import Flows
 
 _F = TypeVar("_F", bound=Callable[..., None])
 
@@ -112,8 +114,9 @@ def check_known(name: str) -> None:
     """Refuse a rule that is neither built in nor defined in this process."""
     if name in RULES or name in _RULES:
         return
+    close = better_key(Flows, "control", name) or suggestion(name, known_rules())
     raise ScenarioError(
-        f"flows.control {shown(name)} is not known{suggestion(name, known_rules())}; known rules: "
+        f"flows.control {shown(name)} is not known{close}; known rules: "
         f"{listed(known_rules())}. Define it with @congestion_control in a Python script first; the command line knows "
         "the built-in rules only"
     )

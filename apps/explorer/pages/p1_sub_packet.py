@@ -113,7 +113,7 @@ def _share(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
 
     users, rate, base_rtt, buffer, size = sympy.symbols(LINK_FIELDS, positive=True)
     link = SharedLink(flows=users, capacity=10**6 * rate, base_rtt=base_rtt, buffer=buffer, packet_size=size)
-    bounds = SharedLink(flows=1, capacity=1.0, base_rtt=1.0, buffer=1).balance().bounds
+    bounds = SharedLink(flows=1, capacity=1e6, base_rtt=1.0, buffer=1).balance().bounds
     about = {"bounds": bounds, "holds": HOLDS, "limit": loss_limit("full")}
     return program_of({"share": link.share()}), LINK_FIELDS, about
 

@@ -42,7 +42,7 @@ def _about(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
     about = {
         "cases": [[k, more.get("retransmission_ratio", 1.0), "suffix_losses" in more] for k, more in CASES.items()],
         "powers": [LEAST, MOST, STEPS],
-        "low": SharedLink(flows=1, capacity=1.0, base_rtt=1.0, buffer=1).balance().bounds[0],
+        "low": SharedLink(flows=1, capacity=1e6, base_rtt=1.0, buffer=1).balance().bounds[0],
     }
     return program_of({"repeat": model.repeat_probability()}), ("p", "p_r"), about
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate, chain
 from typing import Any
 
-from tcpdynamics.errors import InputError, ScenarioError, shown, suggestion
+from tcpdynamics.errors import InputError, ScenarioError, shown
 
 from ..kernel.paced import PACED
 from ..kernel.parameters import parameters_of
@@ -22,7 +22,7 @@ from .flows import Flows
 from .link import Bottleneck, Link
 from .scenario import Scenario
 
-_PARTS: dict[str, type] = {"bottleneck": Bottleneck, "flows": Flows, "links": Link, "drops": Drop, "record": Record}
+PARTS: dict[str, type] = {"bottleneck": Bottleneck, "flows": Flows, "links": Link, "drops": Drop, "record": Record}
 
 #: Key that switches a mechanism -> the word that switches it off, the mechanism's own key, and what is left of that.
 _OFF: dict[str, tuple[str, str, Any]] = {
@@ -168,6 +168,18 @@ def check_keys(keys: Iterable[str]) -> None:
                 )
 
 
+def place_of(name: str) -> str:
+    """The dotted key of this name in the first part of a scenario that has it, "" where none has.
+
+    Examples
+    --------
+    >>> place_of("queue"), place_of("rtt"), place_of("nonsense")
+    ('bottleneck.queue', 'flows.0.rtt', '')
+    """
+    part = next((part for part, record in PARTS.items() if name in dict(keys(record))), "")
+    return f"{part}.{name}" if part in ("bottleneck", "record") else f"{part}.0.{name}" if part else ""
+
+
 @dataclasses.dataclass(frozen=True)
 class _Leaf:
     value: Any
@@ -185,7 +197,7 @@ def _apply(part: Any, tree: Any, before: list[str]) -> Any:
                     raise ScenarioError(
                         f"{_cut(key)} is read for a scenario's file on disk only; give its rows as changes"
                     )
-                raise unknown_key(_cut(key), suggestion(name, field_names), type(part))
+                raise unknown_key(_cut(key), name, type(part), place_of(name))
         new = {name: _apply(getattr(part, name), sub, [*before, name]) for name, sub in tree.items()}
         for name in tree:
             sender = new.get("sender", getattr(part, "sender", None))
@@ -242,15 +254,15 @@ def words_of(key: str) -> tuple[str, ...]:
 def _about(key: str) -> dict[str, Any]:
     """Metadata of a dotted key; {} if it is not a key of a scenario's records."""
     *before, last = key.split(".")
-    part = _PARTS.get(before[0]) if before else Scenario
+    part = PARTS.get(before[0]) if before else Scenario
     return {} if part is None else dict(keys(part)).get(last, {})
 
 
 def keys_of(table: Mapping[str, Any]) -> Iterator[str]:
     """Keys that a scenario, as the nested table of a file, knows: for completion and suggestions."""
-    names = (f.name for f in dataclasses.fields(Scenario) if f.name not in (*_PARTS, "nodes"))
+    names = (f.name for f in dataclasses.fields(Scenario) if f.name not in (*PARTS, "nodes"))
     yield from names
-    for name, part in _PARTS.items():
+    for name, part in PARTS.items():
         fields = [f.name for f in dataclasses.fields(part)]
         if name in ("bottleneck", "record"):
             if name == "record" or not ({"links", "topology"} & table.keys()):

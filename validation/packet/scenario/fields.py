@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import field
 from typing import Any, TypeVar
 
-from tcpdynamics.errors import ScenarioError, check, shown, suggestion
+from tcpdynamics.errors import MAX_NAME, ScenarioError, check, shown, suggestion
 from tcpdynamics.quantities import quantity
 
 FORBID = {"extra": "forbid"}
@@ -21,10 +21,47 @@ FORBID = {"extra": "forbid"}
 _Record = TypeVar("_Record")
 
 
-def unknown_key(name: str, close: str, part: type) -> ScenarioError:
-    """The error for a key that a part of a scenario does not have; an installation without the site lists them too."""
-    listed = f"`python -m pydoc tcpdynamics.validation.packet.{part.__name__}` lists the known ones"
-    return ScenarioError(f"unknown key {name}{close}; {listed}")
+#: Keys of a part that a message lists; of more it names where they stand, also in an installation without the site.
+MOST_LISTED = 16
+
+#: BBR is what people miss first.
+NO_BBR = "BBR is not among the window rules here; docs/run_against_linux.md runs that of Linux"
+
+
+def unknown_key(place: str, key: str, part: type, elsewhere: str = "") -> ScenarioError:
+    """The error for a key that a part of a scenario does not have.
+
+    `place` is the key with what stands before it, and `elsewhere` is where another part has a key of this name.
+    """
+    names = [name for name, _ in keys(part)]
+    close = suggestion(key, names)
+    if elsewhere and not (close and "." in place):  # a part has first claim to its own names
+        close = f" (did you mean {elsewhere!r}?)"
+    listed = f"known: {', '.join(names)}"
+    if len(names) > MOST_LISTED:
+        listed = f"`python -m pydoc tcpdynamics.validation.packet.{part.__name__}` lists the known ones"
+    return ScenarioError(f"unknown key {place}{close}; {listed}")
+
+
+def better_key(part: Any, name: str, value: object) -> str:
+    """Advice for a message where a refused value of a key would suit another key of its part, else "".
+
+    Examples
+    --------
+    >>> from tcpdynamics.validation.packet import Bottleneck, Flows
+    >>> better_key(Flows, "sender", "cubic"), better_key(Bottleneck, "buffer", "40kB")
+    ('; give control = "cubic"', '; for bytes give buffer_bytes = "40kB"')
+    """
+    if not isinstance(value, str):
+        return ""
+    if name in ("sender", "control") and value.lower().startswith("bbr"):
+        return f"; {NO_BBR}"
+    about_keys = dict(keys(part))
+    for other, about in about_keys.items():
+        if other != name and value in about["words"] and value != about["default"]:
+            return f'; give {other} = "{value}"'
+    in_bytes = f"{name}_bytes" in about_keys and value.endswith(("B", "byte", "bytes")) and len(value) < MAX_NAME
+    return f'; for bytes give {name}_bytes = "{value}"' if in_bytes else ""
 
 
 def key(
@@ -92,9 +129,10 @@ def check_keys(record: Any, prefix: str, at: str = "") -> None:
         if about["truth"]:
             truth(place, value)
         elif about["choices"]:
-            one_of(place, value, about["choices"])
+            one_of(place, value, about["choices"], better_key(record, name, value))
         elif about["high"] is not None:
-            check(place, value, about["low"], about["high"], about["advice"], whole=about["whole"])
+            advice = about["advice"] + better_key(record, name, value)
+            check(place, value, about["low"], about["high"], advice, whole=about["whole"])
 
 
 def is_set(record: Any, name: str, about: dict[str, Any]) -> bool:
@@ -143,12 +181,12 @@ def read_quantities(value: Any, unit: str, key: str) -> float | tuple[float, ...
     return quantity(value, unit, key)
 
 
-def one_of(key: str, value: object, words: Collection[str]) -> None:
-    """Refuse what is not among the words."""
+def one_of(key: str, value: object, words: Collection[str], advice: str = "") -> None:
+    """Refuse what is not among the words; `advice` replaces the word that is near."""
     if value not in words:
         close = suggestion(value, words) if isinstance(value, str) else ""
         quoted = ", ".join(f'"{word}"' for word in words)
-        raise ScenarioError(f"{key} must be one of {quoted}, got {shown(value)}{close}")
+        raise ScenarioError(f"{key} must be one of {quoted}, got {shown(value)}{advice or close}")
 
 
 def truth(key: str, value: object) -> None:

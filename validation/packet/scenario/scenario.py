@@ -174,7 +174,11 @@ class Scenario:
     def _check_times(self) -> None:
         check_keys(self, "")
         if self.warm_up >= self.duration:
-            raise ScenarioError(f"warm_up must lie below duration = {self.duration:g} s, got {self.warm_up:g} s")
+            default = " (its default)" if self.warm_up == Scenario.warm_up else ""
+            raise ScenarioError(
+                f"warm_up must lie below duration = {self.duration:g} s, got {self.warm_up:g} s{default}; set it, such "
+                f"as warm_up = {self.duration / 10:g}, or lengthen the run"
+            )
         if self.clock == "grid" and self.duration > LONGEST_ON_GRID:
             raise ScenarioError(
                 f'clock = "grid" is exact for {LONGEST_ON_GRID:,} s, got duration = {self.duration:g} s; take "double"'

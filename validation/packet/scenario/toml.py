@@ -16,9 +16,10 @@ from tcpdynamics.errors import MAX_SHOWN, ScenarioError, shown, suggestion
 from tcpdynamics.quantities import numbered
 
 from . import topologies
+from .changes import PARTS, place_of
 from .course import read_trace
-from .drops_and_records import MAX_DROPS, Drop, Record, switched_off
-from .fields import keys, read_quantities, unknown_key
+from .drops_and_records import MAX_DROPS, Record, switched_off
+from .fields import better_key, keys, read_quantities, unknown_key
 from .flows import MAX_GROUPS, Flows
 from .link import MAX_LINKS, Bottleneck, Link
 from .reading import MAX_BYTES as MAX_BYTES
@@ -27,8 +28,6 @@ from .scenario import Scenario
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
-
-_PARTS = {"bottleneck": Bottleneck, "flows": Flows, "drops": Drop, "links": Link, "record": Record}
 
 #: Keys that had another name.
 _EARLIER = {(Flows, "compat"): "rules", (Flows, "think_law"): "think_distribution", (Link, "discipline"): "queue"}
@@ -113,12 +112,25 @@ def table_of(text: str, name: str = "the text") -> dict[str, Any]:
     try:
         table = read_toml(text)
     except tomllib.TOMLDecodeError as error:
-        raise ScenarioError(f"{name} is not TOML: {str(error)[:MAX_SHOWN]}") from error
+        raise ScenarioError(f"{name} is not TOML: {str(error)[:MAX_SHOWN]}{_quotes(text, str(error))}") from error
     except ScenarioError as error:
         raise ScenarioError(f"{name}: {error}") from error
     if "flows" not in table:
         raise ScenarioError(f"{name} has no [[flows]]; add `[[flows]]` and, in the next line, `count = 1`")
     return table
+
+
+#: A number with a unit that stands without quotes.
+_BARE_QUANTITY = re.compile(r"\s*([\w.]{1,60})\s*=\s*(\d[\d.]{0,30} ?[A-Za-z%µ][\w/]{0,9})\s*(#.*)?")
+
+
+def _quotes(text: str, complaint: str) -> str:
+    """Advice where the line that is no TOML lacks quotes around a value with a unit."""
+    number = re.search(r"\(at line (\d+),", complaint)
+    lines = text.splitlines()
+    line = lines[int(number[1]) - 1] if number and int(number[1]) <= len(lines) else ""
+    lacking = _BARE_QUANTITY.fullmatch(line)
+    return f'; put values with units in quotes, such as {lacking[1]} = "{lacking[2]}"' if lacking else ""
 
 
 def read_toml(text: str) -> dict[str, Any]:
@@ -205,8 +217,10 @@ def parse_scenario(table: Mapping[str, object]) -> Scenario:
         if isinstance(entries, Sequence) and not isinstance(entries, str) and len(entries) > limit:
             raise ScenarioError(f"{key} has {len(entries):,} entries, at most {limit:,} are allowed; take count")
     plain = _plain(Scenario, table, "", "")
-    for key, part in _PARTS.items():
+    for key, part in PARTS.items():
         value = plain.get(key)
+        if isinstance(value, Mapping) and key in _LONGEST:
+            raise ScenarioError(f"{key} is one table, and there may be several; write [[{key}]] in place of [{key}]")
         if isinstance(value, Mapping):
             plain[key] = _plain(part, value, f"{key}.", f"{key}.")
         elif isinstance(value, Sequence) and not isinstance(value, str):
@@ -269,7 +283,7 @@ def _plain(part: type, table: Mapping[str, Any], prefix: str, place: str) -> dic
                 f"{place}{key}: acknowledgements do not come back over a bottleneck; describe the network by links"
             )
         if key not in about_keys:
-            raise unknown_key(place + _short(key), suggestion(key, about_keys), part)
+            raise unknown_key(place + _short(key), str(key), part, place_of(str(key)))
         unit, truth = about_keys[key]["unit"], about_keys[key]["truth"]
         several = isinstance(value, Sequence) and not isinstance(value, str)
         if truth and value is not None and not isinstance(value, bool):
@@ -311,7 +325,10 @@ def _explain(error: Any, plain: Mapping[str, Any]) -> ScenarioError:
         return ScenarioError(f"{place} is missing; give it")
     kind = next((words for start, words in _KINDS.items() if error["type"].startswith(start)), None)
     if kind is not None:
-        return ScenarioError(f"{place} must be {kind}, got {shown(error['input'])}")
+        part, key = PARTS.get(str(parts[0]), Scenario), str(parts[-1])
+        return ScenarioError(
+            f"{place} must be {kind}, got {shown(error['input'])}{better_key(part, key, error['input'])}"
+        )
     return ScenarioError(f"{place}: {message[:MAX_SHOWN]}, got {shown(error['input'])}")
 
 

@@ -7,12 +7,13 @@ import warnings
 from collections.abc import Iterable, Iterator
 
 from tcpdynamics.errors import UnusualValueWarning, bare
+from tcpdynamics.quantities import long_time, slow_rate
 
 from ..kernel.queues import red
 from .scenario import Scenario
 
-#: Longest delay and random delay [s], lowest rate [bit/s] and largest buffer [packets] that pass without a word.
-DELAY, WAIT, RATE, BUFFER = 10.0, 1.0, 1e3, 1_000_000
+#: Longest random delay [s] and largest buffer [packets] that pass without a word.
+WAIT, BUFFER = 1.0, 1_000_000
 #: RED's lower threshold lasts at least half of 5 ms (Floyd, Gummadi and Shenker, Adaptive RED, 2001) [s].
 RED_LASTS = 0.0025
 RED_DEFAULT = next(one.default for one in red.PARAMETERS if one.name == "min_threshold")
@@ -43,11 +44,11 @@ def warn_of(texts: Iterable[str]) -> None:
 def unusual_values(scenario: Scenario) -> Iterator[str]:
     for index, group in enumerate(scenario.flows):
         place = f"flows.{index}" if len(scenario.flows) > 1 else "flows"
-        yield from _long(f"{place}.rtt", max(group.rtts()))
-        yield from _long(f"{place}.jitter", group.jitter or 0.0, WAIT)
-        yield from _long(f"{place}.overhead", group.overhead, WAIT)
+        yield from long_time(f"{place}.rtt", max(group.rtts()))
+        yield from long_time(f"{place}.jitter", group.jitter or 0.0, WAIT)
+        yield from long_time(f"{place}.overhead", group.overhead, WAIT)
         if group.rate is not None:
-            yield from _slow(f"{place}.rate", group.rate)
+            yield from slow_rate(f"{place}.rate", group.rate)
     smallest = min(group.packet_size for group in scenario.flows)
     for way in scenario.ways:
         if way.buffer_bytes is not None and way.buffer_bytes < smallest:
@@ -55,14 +56,14 @@ def unusual_values(scenario: Scenario) -> Iterator[str]:
         if way.queue == "red" and way.rate is not None and not {"min_threshold", "ns2"} & set(way.queue_parameters):
             yield from _short_thresholds(bare(way.name), way.rate, max(group.packet_size for group in scenario.flows))
     if scenario.bottleneck is not None:
-        yield from _slow("bottleneck.rate", scenario.bottleneck.rate)
+        yield from slow_rate("bottleneck.rate", scenario.bottleneck.rate)
         yield from _large("bottleneck.buffer", scenario.bottleneck.buffer)
     for link in scenario.links:
         at = f" of link {bare(link.name)}"
-        yield from _long(f"links.delay{at}", link.delay)
-        yield from _long(f"links.jitter{at}", link.jitter, WAIT)
+        yield from long_time(f"links.delay{at}", link.delay)
+        yield from long_time(f"links.jitter{at}", link.jitter, WAIT)
         if link.rate is not None:
-            yield from _slow(f"links.rate{at}", link.rate)
+            yield from slow_rate(f"links.rate{at}", link.rate)
         yield from _large(f"links.buffer{at}", link.buffer)
 
 
@@ -76,16 +77,6 @@ def _short_thresholds(link: str, rate: float, size: int) -> Iterator[str]:
             f"link {link}, too short for a fast link; set queue_parameters = {{ min_threshold = {low}, max_threshold = "
             f"{3 * low}, gentle = 1 }}"
         )
-
-
-def _long(key: str, seconds: float, most: float = DELAY) -> Iterator[str]:
-    if seconds > most:
-        yield f"{key} = {seconds:g} is {seconds:g} s; did you mean {seconds:g} ms = {seconds / 1e3:g}?"
-
-
-def _slow(key: str, rate: float) -> Iterator[str]:
-    if rate < RATE:
-        yield f"{key} = {rate:g} is {rate:g} bit/s; did you mean {rate:g} Mbit/s = {rate * 1e6:g}?"
 
 
 def _large(key: str, buffer: int | None) -> Iterator[str]:

@@ -4,6 +4,8 @@ import { number } from "./numbers.js";
 
 export const MAX_ADDRESS = 4096,
   MAX_WORDS = 100;
+/** Names of a page that a complaint lists. */
+const MOST_NAMED = 8;
 const NOT_EMBEDDED = "this page cannot be embedded; Home, Packets, Stacks, claims' figures and pages with sliders can";
 /** Words of an address that are no controls, and what each may be: hidden answers, a frame, one picture, a step. */
 const othersOf = ({ figures = [], article = false }) =>
@@ -90,8 +92,13 @@ export const readAddress = (spec, written, others = othersOf(spec)) => {
     known.delete(name);
   }
   const strange = [...known.keys()].sort()[0];
-  if (strange !== undefined)
-    complaints.push(strange === "embed" ? NOT_EMBEDDED : `this page has no ${quoted(strange)}`);
+  if (strange !== undefined) {
+    const names = spec.controls.map((c) => c.name);
+    names.sort((a, b) => Number(b.includes(strange)) - Number(a.includes(strange))); // base_rtt first for rtt
+    const listed = names.slice(0, MOST_NAMED).join(", ") + (names.length > MOST_NAMED ? ", ..." : ""),
+      has = names.length ? `; it has ${listed}` : "";
+    complaints.push(strange === "embed" ? NOT_EMBEDDED : `this page has no ${quoted(strange)}${has}`);
+  }
   return [values, complaints];
 };
 

@@ -31,13 +31,15 @@ const TYPOGRAPHIC = /** @type {const} */ ([
   ["\u00b2", "^2"],
   ["\u00b3", "^3"],
 ]);
+/** Of a delay and of a start. */
+const CONSTANT = "only numbers and parameters can stand in a delay or a start";
 /** Time that is shown where a text says none. */
 const END = 50;
 
 /**
  * A part of an expression: a number, `t`, a state, a parameter, an abbreviation (by name), a state's past, or an
  * operation.
- * @typedef {{ kind: string, value?: number, name?: string, args?: Node[], at?: Token }} Node
+ * @typedef {{ kind: string, value?: number, name?: string, args?: Node[], at?: Token, present?: boolean }} Node
  * @typedef {{ kind: string, text: string, line: number, from: number, to: number, column: number }} Token
  * @typedef {{ name: string, value: number, low: number, high: number, log: boolean, from: number, to: number,
  *   means: string }} Parameter
@@ -250,12 +252,16 @@ class Reader {
     return this.made(token.text, args, token);
   }
 
-  /** A state's past, x(t - delay); more terms after the delay count as they stand. @param {Token} token */
+  /** A state's past, x(t - delay), or x(t); more terms after the delay count as they stand. @param {Token} token */
   past(token) {
     this.expect("(");
     const functions = Object.keys(FUNCTIONS).join(", ");
     if (!this.is("t")) refuse(`${token.text} is no function; there are ${functions}; a past is x(t - 1)`, token);
     this.take();
+    if (this.is(")")) {
+      this.take();
+      return { kind: "name", name: token.text, at: token, present: true };
+    }
     if (!this.is("-")) refuse("a past is written with a delay, as in x(t - 1)", this.next);
     this.take();
     let delay = this.product();
@@ -321,6 +327,12 @@ const linesOf = (text) => {
       if (!state) read.take();
       if (read.is("'"))
         refuse(`write two equations of first order, as in ${name.text}' = v and v' = -${name.text}`, read.next);
+      if (read.is("(")) {
+        read.take();
+        if (!read.is("t")) refuse(`a slope is written ${name.text}' = ... or ${name.text}'(t) = ...`, read.next);
+        read.take();
+        read.expect(")");
+      }
       read.expect("=");
       lines.slopes.push({ name, node: read.sum() });
     } else if (read.is("(")) {
@@ -383,6 +395,7 @@ export const parsed = (text) => {
     keys = /** @type {string[]} */ ([]),
     pasts = /** @type {{ state: number, delay: number }[]} */ ([]),
     sizes = new Map(),
+    fixedSizes = new Map(),
     used = new Set();
   let driven = false;
   /** Checks names; how many operations there are, with abbreviations written out. @returns {number} */
@@ -390,9 +403,9 @@ export const parsed = (text) => {
     if (node.kind === "number") return 0;
     if (node.kind === "name") return named(node, constant, open);
     if (node.kind === "past") {
-      if (constant) refuse("only numbers and parameters can stand here", node.at);
+      if (constant) refuse(CONSTANT, node.at);
       if (!stateOf.has(node.name)) refuse(`${node.name} is no state, which alone have a past`, node.at);
-      size(node.args[0], true, open);
+      node.args[0] = fixed(node.args[0]);
       const words = written(node.args[0]),
         state = stateOf.get(node.name);
       if (!keys.includes(words)) {
@@ -407,6 +420,7 @@ export const parsed = (text) => {
     return node.args.reduce((sum, one) => sum + size(one, constant, open), 1);
   };
   const named = (node, constant, open) => {
+    if (node.present && !stateOf.has(node.name)) refuse(`${node.name} is no state; write it without (t)`, node.at);
     if (known.has(node.name)) {
       used.add(node.name);
       return 0;
@@ -414,13 +428,24 @@ export const parsed = (text) => {
     const moves = node.name === "t" || stateOf.has(node.name);
     if (!moves && !shorts.has(node.name))
       refuse(`${node.name} has no line; give it one, as in ${node.name} = 1 in 0..2`, node.at);
-    if (constant) refuse("only numbers and parameters can stand here", node.at);
+    if (moves && constant) refuse(CONSTANT, node.at);
     if (node.name === "t") driven = true;
     if (moves) return 0;
     if (open.includes(node.name)) refuse(`${node.name} is defined by itself`, node.at);
     if (open.length === LIMITS.nested) refuse(`at most ${LIMITS.nested} abbreviations stand in one another`, node.at);
-    if (!sizes.has(node.name)) sizes.set(node.name, size(shorts.get(node.name), false, [...open, node.name]));
-    return sizes.get(node.name);
+    const sizesHere = constant ? fixedSizes : sizes;
+    if (!sizesHere.has(node.name)) sizesHere.set(node.name, size(shorts.get(node.name), constant, [...open, node.name]));
+    return sizesHere.get(node.name);
+  };
+  /** An expression of numbers and parameters, with the abbreviations of such written out. @param {Node} node */
+  const fixed = (node) => {
+    if (size(node, true, []) > LIMITS.operations) tooMany();
+    /** @param {Node} one @returns {Node} */
+    const out = (one) => {
+      if (one.kind === "name" && shorts.has(one.name)) return out(shorts.get(one.name));
+      return one.args ? { ...one, args: one.args.map(out) } : one;
+    };
+    return out(node);
   };
   const all = slopes.reduce((sum, one) => sum + size(one.node, false, []), 0);
   if (!parameters.length) refuse("no line gives a parameter and its range, as in k = 1 in 0..2");
@@ -435,8 +460,7 @@ export const parsed = (text) => {
   for (const { name, node } of starts) {
     const i = stateOf.get(name.text);
     if (i === undefined) refuse(`${name.text} is no state`, name);
-    size(node, true, []);
-    states[/** @type {number} */ (i)].start = node;
+    states[/** @type {number} */ (i)].start = fixed(node);
   }
   const axes = chart.map((token) => {
     const i = parameters.findIndex((one) => one.name === token.text);
