@@ -157,11 +157,8 @@ def describe(model: DataclassInstance | type[DataclassInstance]) -> list[dict[st
     ]
 
 
-#: Unit -> the extreme of a sweep, and the sentences about one that was probably meant in another unit.
-_UNUSUAL: dict[str, tuple[Callable[[Any], Any], Callable[[str, float], Iterable[str]]]] = {
-    "s": (np.max, long_time),
-    "bit/s": (np.min, slow_rate),
-}
+#: Unit -> the sentences about a number that was probably meant in another unit.
+_UNUSUAL: dict[str, Callable[[str, float], Iterable[str]]] = {"s": long_time, "bit/s": slow_rate}
 
 
 def check_parameters(model: DataclassInstance) -> None:
@@ -195,9 +192,8 @@ def check_parameters(model: DataclassInstance) -> None:
         fault = _first(~_inside(numbers_, field.metadata))
         if fault is not None:
             raise DomainError(_complaint(field.name, numbers_, fault, field.metadata))
-        if field.metadata["unit"] in _UNUSUAL and not is_quantity(value):
-            extreme, sentences = _UNUSUAL[field.metadata["unit"]]
-            unusual += sentences(field.name, float(extreme(numbers_)))
+        if field.metadata["unit"] in _UNUSUAL and not is_quantity(value) and numbers_.size == 1:  # sweeps may go far
+            unusual += _UNUSUAL[field.metadata["unit"]](field.name, float(numbers_.item()))
     if unusual:
         level, frame = 2, sys._getframe(1)
         while frame.f_back is not None and frame.f_code.co_name in ("__post_init__", "__init__"):

@@ -92,7 +92,7 @@ def stability_chart(
     Warns
     -----
     FailureWarning
-        No point has a verdict.
+        None of several points has a verdict.
 
     Notes
     -----
@@ -138,7 +138,7 @@ def stability_chart(
     if throw and undecided.size:
         first = int(undecided[0])
         raise DynamicsError(f"{system.problem.name} at {grid.point(first)}: {reason(status[first])}")
-    if undecided.size == status.size:
+    if 1 < undecided.size == status.size:
         warn_if_most_failed("stability chart", status)
     attrs = provenance(system.problem, "stability_chart", tolerance=tolerance)
     margin = _margin(problem, {})

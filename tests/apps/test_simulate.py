@@ -164,7 +164,7 @@ def test_set_is_what_a_changed_file_is(small: str, tmp_path: Path) -> None:
         (["--set", "duration.x=1"], "duration is '40s'"),
         (["--set", "flows.0.sender=bbr"], 'flows.sender must be one of "tahoe"'),
         (["--set", "flows.0.sender=cubic"], "got 'cubic'; give control = \"cubic\""),
-        (["--set", "flows.0.control=bbr"], "BBR is not among the window rules here; docs/run_against_linux.md"),
+        (["--set", "flows.0.control=bbr"], "BBR is not among the window rules here; Linux's own can be run"),
         (["--set", "flows.0.delay=80ms"], "unknown key flows.0.delay (did you mean 'rtt'?)"),
         (["--set", "bottleneck.bandwidth=3"], "(did you mean 'rate'?); known: rate, buffer, loss"),
         (["--set", "bottleneck.queue=fq"], "(did you mean 'fq_codel'?)"),

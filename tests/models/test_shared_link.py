@@ -222,7 +222,7 @@ def test_parameters_outside_their_intervals(given_: dict[str, Any], message: str
 
 def test_values_in_another_unit_than_was_meant_are_pointed_out() -> None:
     with pytest.warns(UnusualValueWarning) as caught:
-        SharedLink(flows=10, capacity=[3, 1e6], base_rtt=80, buffer=50)
+        SharedLink(flows=10, capacity=3, base_rtt=80, buffer=50)
     assert [str(one.message) for one in caught] == [
         "capacity = 3 is 3 bit/s; did you mean 3 Mbit/s = 3e+06?; base_rtt = 80 is 80 s; did you mean 80 ms = 0.08?"
     ]

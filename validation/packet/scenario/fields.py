@@ -25,7 +25,7 @@ _Record = TypeVar("_Record")
 MOST_LISTED = 16
 
 #: BBR is what people miss first.
-NO_BBR = "BBR is not among the window rules here; docs/run_against_linux.md runs that of Linux"
+NO_BBR = "BBR is not among the window rules here; Linux's own can be run (`run_linux`, tcpdynamics testbed)"
 
 
 def unknown_key(place: str, key: str, part: type, elsewhere: str = "") -> ScenarioError:
