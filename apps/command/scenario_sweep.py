@@ -34,11 +34,8 @@ ROWS = 50
 #: Groups of flows that have columns, and numbers of one quantity that have columns in a file.
 GROUPS = 6
 CSV_COLUMNS = 100
-#: Columns of a printed table where no quantity is chosen, and their heads.
-_COLUMNS = {
-    "loss_rate": "loss", "goodput_bits": "goodput [bit/s]", "fairness": "Jain", "utilisation": "utilisation",
-    "mean_queue": "waiting [packets]", "timeouts": "timeouts",
-}  # fmt: skip
+#: Columns of a printed table where no quantity is chosen.
+_COLUMNS = ("loss_rate", "goodput_bits", "fairness", "utilisation", "mean_queue", "timeouts")
 
 
 def sweep(
@@ -198,7 +195,7 @@ def _printed(result: xr.Dataset, quantities: Sequence[str], count: int) -> Itera
     heads = []
     for name, group in columns:
         unit = result[name].attrs.get("units", "1")
-        head = _COLUMNS.get(name, name + (f" [{unit}]" if unit != "1" else ""))
+        head = name + (f" [{unit}]" if unit != "1" else "")
         heads.append(head if group is None else f"group {group}: {head.removeprefix('group_')}")
     rows = [[*(_head(result, key) for key in keys), *heads]]
     for number, point in enumerate(_points(result)):
