@@ -40,8 +40,13 @@ FIELDS = {
     "event(w, slot).next": ("", "packet after it in a list, -1 at the end; may change"),
 }
 
-#: Functions for hooks. Numba compiles a hook with all that it calls: numbers, records, `math`, loops, functions by
-#: `numba.njit`; no lists, strings or objects.
+#: What stands below their table in the documentation.
+NUMBA = (
+    "All functions, `event`, `part_of`, `Parameter` and `ONE` can be imported from `user_queues`. Numba compiles "
+    "numbers, records, loops, `math` and functions by `numba.njit`; no lists, strings or objects."
+)
+
+#: Functions for hooks.
 FUNCTIONS = {
     "lose_held": lose_held, "mark": mark, "overfull": overfull, "uniform": uniform, "droptail.admits": droptail.admits,
     "droptail.put": droptail.put, "droptail.take": droptail.take,

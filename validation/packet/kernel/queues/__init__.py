@@ -22,6 +22,8 @@ These parts may be missing:
 - `prepare(state, lanes, values, way)`, in Python, sets what is not 0 at the start of a run.
 - `refuse(values, key)`, in Python, raises ScenarioError for values of parameters that exclude each other.
 
+`drr.py` in `validation/packet/kernel/queues/` has all of them except `MARKS` and `refuse`.
+
 Drop-tail is part of the loop. Any other discipline is compiled by itself, called at its addresses, and needs served
 links. Links count what waits, is dropped and is sent.
 """

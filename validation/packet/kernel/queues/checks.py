@@ -48,7 +48,7 @@ def check_discipline(name: str, file: Any) -> None:
 def _place_of(file: Any) -> str:
     """The file where a module or a class stands."""
     module = sys.modules.get(getattr(file, "__module__", ""))
-    return str(getattr(file, "__file__", None) or getattr(module, "__file__", None) or "this session")
+    return str(getattr(file, "__file__", None) or getattr(module, "__file__", None) or "no file")
 
 
 def _check_state(where: str, file: Any) -> None:
