@@ -17,6 +17,7 @@ from tcpdynamics.validation.packet import (
     Record,
     Scenario,
     ScenarioError,
+    conservation,
     engine,
     simulate,
     sweep_scenarios,
@@ -228,3 +229,12 @@ def test_fields_for_hooks_are_there() -> None:
     for name in ", ".join(FIELDS).replace("w, slot", "w; slot").split(", "):
         record, _, field = name.replace("w; slot", "w, slot").rpartition(".")
         assert field in (dtypes[record].names or ())
+
+
+def test_a_long_line_is_counted_in_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conservation, "LONGEST", 3)
+    queue_discipline("long")(made())
+    assert simulate(through("long"))["queue_packets"].max() == 29
+    queue_discipline("wrong")(made(put=forgets))
+    with pytest.raises(ConservationError, match="queue wrong"):
+        simulate(through("wrong"))

@@ -32,22 +32,26 @@ def under_way(sim: k.Sim) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return np.stack(packets, axis=1), on_link
 
 
-def _packets_given(sim: k.Sim, link: int, line_of: NDArray[np.int64], number: int) -> int:
-    """Take all packets off the line of a served link: how many of the `number` come, each once, or are dropped there.
+#: Packets in a line that are counted, in some ten milliseconds; a longer line is taken to be as its link counts.
+LONGEST = 10_000
 
-    `line_of` (M,) is the link at which the packet of a slot waits, -1 for the others.
-    """
+
+def _packets_given(sim: k.Sim, link: int, lengths: dict[int, int]) -> int:
+    """Take all packets off the line of a served link: how many of those with `lengths` come, or are dropped there."""
     line, in_line = sim.links[link : link + 1], 0
-    take, evicted = hooks.taker(int(sim.queue_hooks[line["discipline"][0], TAKE])), int(line["evicted"][0])
-    for _ in range(number):  # a line that is a ring would never end
-        slot = take(sim.world, line)
-        if not 0 <= slot < len(line_of) or line_of[slot] != link:
+    take = hooks.taker(int(sim.queue_hooks[line["discipline"][0], TAKE]), sim.world, line)
+    # Of plain arrays: an element of a record array takes five times as long.
+    waiting, waiting_bytes, evicted = (line[name].view(np.ndarray) for name in ("waiting", "waiting_bytes", "evicted"))
+    before = int(evicted[0])
+    for _ in range(min(len(lengths), LONGEST)):  # a line that is a ring would never end
+        length = lengths.pop(take(), None)  # each counts once
+        if length is None:
             break
-        line_of[slot] = -1
-        line["waiting"] -= 1
-        line["waiting_bytes"] -= sim.events["length"][slot]
+        waiting[0] -= 1
+        waiting_bytes[0] -= length
         in_line += 1
-    return in_line + int(line["evicted"][0]) - evicted
+    beyond = int(waiting[0]) if in_line == LONGEST else 0
+    return in_line + int(evicted[0]) - before + beyond
 
 
 def check_lines(sim: k.Sim) -> None:
@@ -65,13 +69,17 @@ def check_lines(sim: k.Sim) -> None:
     if not chosen.size:
         return
     slots = np.flatnonzero(events["what"] == k.WAITING)
-    line_of = np.full(len(events), -1)
-    line_of[slots] = sim.hops["link"][events["hop"][slots]]
-    numbers = np.bincount(line_of[slots], minlength=len(links))
+    on_link = sim.hops["link"][events["hop"][slots]]
+    order = np.argsort(on_link, kind="stable")
+    slots, on_link = slots[order], on_link[order]
+    parts = np.stack([np.searchsorted(on_link, chosen), np.searchsorted(on_link, chosen, "right")], axis=1)
     changed = (sim.world, links, sim.counts, sim.queue_state)
     before, packets = [array.copy() for array in changed], events[slots]
     sim.world["tracing"] = 0
-    in_line = {int(link): _packets_given(sim, int(link), line_of, int(numbers[link])) for link in chosen}
+    in_line = {}
+    for link, (first, end) in zip(chosen.tolist(), parts.tolist(), strict=True):
+        lengths = dict(zip(slots[first:end].tolist(), packets["length"][first:end].tolist(), strict=True))
+        in_line[link] = _packets_given(sim, link, lengths)
     for array, saved in zip(changed, before, strict=True):
         array[:] = saved
     events[slots] = packets

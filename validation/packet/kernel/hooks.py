@@ -8,6 +8,7 @@ that is 0.
 from __future__ import annotations
 
 import ctypes
+import functools
 import re
 from collections.abc import Callable
 from typing import Any
@@ -161,9 +162,9 @@ def _in_words(error: Exception) -> str:
     return one_line(reasons[0])[:300] if reasons else type(error).__name__
 
 
-def taker(address: int) -> Callable[[Any, Any], int]:
-    """A hook of the shape "count(world, link)" as a Python function of arrays of one record each."""
+def taker(address: int, world: Any, line: Any) -> Callable[[], int]:
+    """A hook of the shape "count(world, link)" as a Python function, of arrays of one record each."""
     if config.DISABLE_JIT:
-        return lambda world, line: int(INTERPRETED[address](world[0], line.view(np.recarray)[0]))
-    hook: Any = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)(address)
-    return lambda world, line: int(hook(world.ctypes.data, line.ctypes.data))
+        return lambda: int(INTERPRETED[address](world[0], line.view(np.recarray)[0]))
+    hook: Callable[..., int] = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)(address)
+    return functools.partial(hook, world.ctypes.data, line.ctypes.data)
