@@ -35,6 +35,7 @@ from tcpdynamics.validation.packet import (
     ready_scenarios,
     simulate,
     sweep_scenarios,
+    user_queues,
 )  # fmt: skip
 from tcpdynamics.validation.packet.kernel import queues
 from tcpdynamics.validation.packet.kernel.loss_models import MODELS
@@ -297,6 +298,16 @@ def claims(summary: statements.Summary) -> list[str]:
     ]  # fmt: skip
 
 
+def queue_names() -> list[str]:
+    """What hooks of a queue of one's own may use: fields, then functions with the first lines of their docstrings."""
+    rows = [(f"`{name}`", unit, meaning) for name, (unit, meaning) in user_queues.FIELDS.items()]
+    for name, function in user_queues.FUNCTIONS.items():
+        plain: Any = getattr(function, "py_func", function)
+        arguments = ", ".join(inspect.signature(plain).parameters)
+        rows.append((f"`{name}({arguments})`", "", (inspect.getdoc(plain) or "").split("\n")[0]))
+    return [*table(("name", "unit", "meaning"), rows), user_queues.NUMBA, ""]
+
+
 def outcomes() -> list[str]:
     """Outcomes of queue disciplines on one link, from a sweep."""
     base = Scenario(
@@ -373,7 +384,7 @@ def pages() -> dict[str, list[str]]:
         **{f"queue_{name}": mechanism(file) for name, file in DISCIPLINES.items()},
         **{f"loss_{name}": mechanism(file) for name, file in MODELS.items()},
         **{f"router_{name}": mechanism(file) for name, file in ROUTERS.items()},
-        "queue_hooks": inspect.cleandoc(queues.__doc__ or "").split("\n")[2:],
+        "queue_hooks": inspect.cleandoc(queues.__doc__ or "").split("\n")[2:], "queue_names": queue_names(),
         "bibtex": bibtex(), "marks": marks(), "outcomes": _kept("parts/outcomes.inc", outcomes),
         "chains": _kept("parts/chains.inc", chains),
     }  # fmt: skip

@@ -18,7 +18,7 @@ from tcpdynamics.apps.explorer.pages import pages
 from tcpdynamics.apps.explorer.sub_packet_sender import LARGEST
 from tcpdynamics.validation import statistics
 from tcpdynamics.validation.comparisons.prediction import QUANTITIES
-from tcpdynamics.validation.packet import load_scenario, parse_scenario, ready_scenarios, simulate
+from tcpdynamics.validation.packet import load_scenario, parse_scenario, ready_scenarios, simulate, user_queues
 from tcpdynamics.validation.packet.kernel.loss_models import MODELS
 from tcpdynamics.validation.packet.kernel.paced import PACED
 from tcpdynamics.validation.packet.kernel.parameters import parameters_of
@@ -48,6 +48,23 @@ def test_rules_of_ones_own(capsys):
     for block in blocks("your_own_congestion_control.md", "python"):
         exec(compile(block, "your_own_congestion_control.md", "exec"), namespace)
     assert "cannot be compiled" in capsys.readouterr().out
+
+
+def test_a_queue_of_ones_own_prints_what_its_page_shows(tmp_path):
+    """In a process of its own: other tests draw from the table of queues."""
+    (code,), (shown,) = (blocks("your_own_queue.md", language) for language in ("python", "text"))
+    (tmp_path / "my_queue.py").write_text(code, "utf-8")
+    done = subprocess.run([sys.executable, "my_queue.py"], capture_output=True, text=True, timeout=300, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, shown), done.stderr
+
+
+def test_names_for_hooks_of_a_queue_have_their_table():
+    rows = "\n".join(tables.queue_names())
+    for name in (*user_queues.FIELDS, *user_queues.FUNCTIONS):
+        assert f"| `{name}" in rows
+    assert "| `lose_held(w, line, slot)` |  | Lose a packet" in rows
+    for part in ("queue_hooks", "queue_names"):
+        assert f"parts/{part}.inc" in page("your_own_queue.md")
 
 
 def test_a_model_of_ones_own_against_packets(capsys):

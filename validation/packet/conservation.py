@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from tcpdynamics.errors import ConservationError
 
+from .kernel import hooks
 from .kernel import records as k
+from .kernel.queues import MECHANISMS, SHIPPED, TAKE
 
 
 def under_way(sim: k.Sim) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -28,14 +32,96 @@ def under_way(sim: k.Sim) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return np.stack(packets, axis=1), on_link
 
 
+#: Packets in a line that are counted, in some ten milliseconds; a longer line is taken to be as its link counts.
+LONGEST = 10_000
+
+
+def _packets_given(sim: k.Sim, link: int, lengths: dict[int, int]) -> int:
+    """Take all packets off the line of a served link: how many of those with `lengths` come, or are dropped there."""
+    line, in_line = sim.links[link : link + 1], 0
+    take = hooks.taker(int(sim.queue_hooks[line["discipline"][0], TAKE]), sim.world, line)
+    # Of plain arrays: an element of a record array takes five times as long.
+    waiting, waiting_bytes, evicted = (line[name].view(np.ndarray) for name in ("waiting", "waiting_bytes", "evicted"))
+    before = int(evicted[0])
+    for _ in range(min(len(lengths), LONGEST)):  # a line that is a ring would never end
+        length = lengths.pop(take(), None)  # each counts once
+        if length is None:
+            break
+        waiting[0] -= 1
+        waiting_bytes[0] -= length
+        in_line += 1
+    beyond = int(waiting[0]) if in_line == LONGEST else 0
+    return in_line + int(evicted[0]) - before + beyond
+
+
+def check_lines(sim: k.Sim) -> None:
+    """Check that disciplines have the packets that their links count as waiting; `sim` is the same afterwards.
+
+    Only a discipline itself finds all packets in its line, so its `take` is called until none is left.
+
+    Raises
+    ------
+    ConservationError
+        Naming the discipline.
+    """
+    links, events = sim.links, sim.events
+    chosen = np.flatnonzero((links["served"] == 1) & (links["discipline"] > 0) & (links["accepted"] > 0))
+    if not chosen.size:
+        return
+    slots = np.flatnonzero(events["what"] == k.WAITING)
+    on_link = sim.hops["link"][events["hop"][slots]]
+    order = np.argsort(on_link, kind="stable")
+    slots, on_link = slots[order], on_link[order]
+    parts = np.stack([np.searchsorted(on_link, chosen), np.searchsorted(on_link, chosen, "right")], axis=1)
+    changed = (sim.world, links, sim.counts, sim.queue_state)
+    before, packets = [array.copy() for array in changed], events[slots]
+    sim.world["tracing"] = 0
+    in_line = {}
+    for link, (first, end) in zip(chosen.tolist(), parts.tolist(), strict=True):
+        lengths = dict(zip(slots[first:end].tolist(), packets["length"][first:end].tolist(), strict=True))
+        in_line[link] = _packets_given(sim, link, lengths)
+    for array, saved in zip(changed, before, strict=True):
+        array[:] = saved
+    events[slots] = packets
+    for link, count in in_line.items():
+        _check_line(link, links[link], count)
+
+
+def _check_line(link: int, line: Any, in_line: int) -> None:
+    """Compare what a link counts as waiting with what its discipline gave, and with the buffer."""
+    queue, counted = list(MECHANISMS)[line["discipline"]], line["waiting"]
+    if counted != in_line:
+        reason = "`put` take one off without" if counted > in_line else "a hook leave one there after"
+        raise ConservationError(
+            f"queue {queue}: link {link} counts {counted} packets as waiting, {in_line} are in its line; did {reason} "
+            "`lose_held`?"
+        )
+    for unit, number, bound in (
+        ("packets", counted, line["limit"]), ("bytes", line["waiting_bytes"], line["limit_bytes"])
+    ):  # fmt: skip
+        # Where none waits, one packet may be longer than the buffer.
+        if 0 <= bound < number and counted > 1:
+            raise ConservationError(
+                f"queue {queue}: {number} {unit} wait at link {link}, where at most {bound} may; compare them in "
+                "`admits`, or call `overfull` in `put`"
+            )
+
+
+def _advice(sim: k.Sim) -> str:
+    """Whom an error concerns: the author of a queue of one's own, or the package's."""
+    names = [name for i, name in enumerate(MECHANISMS) if name not in SHIPPED and (sim.links["discipline"] == i).any()]
+    return f"check the hooks of queue {', '.join(names)}" if names else "please report this run"
+
+
 def check_conservation(sim: k.Sim) -> NDArray[np.int64]:
     """Check that every packet is in exactly one place; return the data packets under way, per flow.
 
     Raises
     ------
     ConservationError
-        Naming the first flow, or the link, whose books do not balance.
+        Naming the first flow, the link or the queue whose books do not balance.
     """
+    check_lines(sim)
     flying, on_link = under_way(sim)
     c, f, links = sim.counts, sim.flows, sim.links
     in_flight = flying[:, 0] + flying[:, 2]
@@ -55,7 +141,7 @@ def check_conservation(sim: k.Sim) -> NDArray[np.int64]:
     for rule, difference in rules.items():
         wrong = np.flatnonzero(difference)
         if wrong.size:
-            raise ConservationError(f"flow {wrong[0]}: {rule} fails by {difference[wrong[0]]}; please report this run")
+            raise ConservationError(f"flow {wrong[0]}: {rule} fails by {difference[wrong[0]]}; {_advice(sim)}")
     link_rules = {
         "arrived = refused + accepted": links["arrived"] - (links["dropped"] - links["evicted"]) - links["accepted"],
         "accepted = left + evicted + held": links["accepted"] - links["left"] - links["evicted"] - on_link,
@@ -63,5 +149,5 @@ def check_conservation(sim: k.Sim) -> NDArray[np.int64]:
     for rule, difference in link_rules.items():
         wrong = np.flatnonzero(difference)
         if wrong.size:
-            raise ConservationError(f"link {wrong[0]}: {rule} fails by {difference[wrong[0]]}; please report this run")
+            raise ConservationError(f"link {wrong[0]}: {rule} fails by {difference[wrong[0]]}; {_advice(sim)}")
     return in_flight

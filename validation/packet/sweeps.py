@@ -27,7 +27,7 @@ from tcpdynamics.limits import check_memory, check_work, parts_of_sweep
 from tcpdynamics.quantities import TABLES, quantity
 
 from ..statistics import mean_interval
-from . import user_rules
+from . import user_queues, user_rules
 from .kernel.windows import RULES
 from .measures import FRACTIONS, MEASURES, OF_GROUPS, check_quantities, measure
 from .result import Column, Table, table
@@ -87,7 +87,7 @@ class ScenarioWork:
     """Work for `solvers.sweep`: simulates the scenarios of a block of points, one replication each.
 
     `base` is a scenario, or the nested table of a file where a topology is swept. `own_rules`: fingerprints of rules
-    of one's own, by which a store knows them.
+    and queues of one's own, by which a store knows them.
     """
 
     base: Scenario | dict[str, Any]
@@ -467,20 +467,26 @@ def _names_in(scenario: Scenario) -> tuple[str, ...]:
 
 
 def _own_rules(scenario: Scenario, axes: tuple[Axis, ...]) -> str:
-    """Fingerprints of the rules of one's own that the scenarios use."""
+    """Fingerprints of the rules and queues of one's own that the scenarios use."""
     swept = {label for a in axes if a.key.endswith(".control") for label in a.labels}
     names = ({group.control for group in scenario.flows} | swept) - set(RULES)
-    return "\n".join(
+    rules = [
         f"{name}.{hook}: {rule[3]}"
         for name in sorted(names)
         for hook, rule in sorted(user_rules._RULES.get(name, {}).items())
-    )
+    ]
+    swept = {label for a in axes if a.key.endswith(".queue") for label in a.labels}
+    queues = {way.queue for way in scenario.ways} | swept
+    marks = sorted(user_queues.own_queues().items())
+    return "\n".join([*rules, *(f"queue {name}: {mark}" for name, mark in marks if name in queues)])
 
 
 @contextmanager
 def _executor(work: ScenarioWork, processes: int | None, executor: Any) -> Iterator[Executor]:
     if work.own_rules and (processes is not None or executor is not None):
-        raise ScenarioError("a rule of one's own lives in this process alone; leave out processes and executor")
+        raise ScenarioError(
+            "a rule or queue of one's own lives in this process alone; leave out processes and executor"
+        )
     if executor is not None:
         yield executor.get_executor() if hasattr(executor, "get_executor") else executor
         return

@@ -7,12 +7,18 @@ that is 0.
 
 from __future__ import annotations
 
+import ctypes
+import functools
+import re
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numba import config, from_dtype, types
+from numba.core.errors import NumbaError
 from numba.extending import intrinsic
+
+from tcpdynamics.errors import ScenarioError, one_line
 
 from . import records as k
 from .jit import OPTIONS, SOURCES
@@ -114,8 +120,51 @@ def addresses(files: Any, shapes: dict[str, str]) -> Any:
 _COMPILED: dict[Any, tuple[int, Any]] = {}
 
 
-def kept(hook: Callable[..., Any], shape: str) -> int:
-    """Address of a hook, compiled once in a process."""
+def kept(hook: Callable[..., Any], shape: str, keep: bool = True) -> int:
+    """Address of a hook, compiled once in a process; `keep` as of `compiled`.
+
+    Raises
+    ------
+    ScenarioError
+        Naming the hook, its file and what Numba cannot compile there.
+    """
     if hook not in _COMPILED:
-        _COMPILED[hook] = compiled(hook, shape)
+        try:
+            _COMPILED[hook] = compiled(hook, shape, keep)
+        except (NumbaError, LookupError, AttributeError, NotImplementedError) as error:
+            code = getattr(hook, "py_func", hook).__code__
+            # Numba lists the places from the inside to the outside: the last of this file is where to look.
+            lines = [
+                code.co_firstlineno,
+                *map(int, re.findall(rf"at {re.escape(code.co_filename)} \((\d+)\)", str(error))),
+            ]
+            raise ScenarioError(
+                f"`{hook.__name__}` in {code.co_filename}, line {lines[-1]}, cannot be compiled: {_in_words(error)}"
+            ) from error
     return _COMPILED[hook][0]
+
+
+def _in_words(error: Exception) -> str:
+    """Numba's reason in one line, with the remedy where it is one of the usual mistakes."""
+    text = str(error)
+    if isinstance(error, KeyError):  # how Numba says that a record has no such field
+        return f"a record has no field {text}; correct the name"
+    if isinstance(error, NotImplementedError) or "NRT " in text:  # Numba's memory, which OPTIONS leave out
+        return "it makes a list or another Python object; use numbers and fields of records"
+    if "No conversion from none to int64" in text:
+        return "it must return a whole number on every path; add `return`"
+    if re.search(r"No conversion from .* to none", text):
+        return "it must return nothing; leave out the value after `return`"
+    if mismatch := re.search(r'due to "(.*)"\.', text):  # arguments; before it, Numba lists every field of a record
+        callee = re.search(r"resolving callee type: type\(CPUDispatcher\(<function (\w+)", text)
+        return f"{mismatch[1]} in the call of {callee[1] if callee else 'a function'}; correct its arguments"
+    reasons = [line for line in text.splitlines() if line.strip() and not line.startswith("Failed in ")]
+    return one_line(reasons[0])[:300] if reasons else type(error).__name__
+
+
+def taker(address: int, world: Any, line: Any) -> Callable[[], int]:
+    """A hook of the shape "count(world, link)" as a Python function, of arrays of one record each."""
+    if config.DISABLE_JIT:
+        return lambda: int(INTERPRETED[address](world[0], line.view(np.recarray)[0]))
+    hook: Callable[..., int] = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)(address)
+    return functools.partial(hook, world.ctypes.data, line.ctypes.data)

@@ -8,6 +8,7 @@ from ..kernel import hooks
 from ..kernel import records as k
 from ..kernel.parameters import read_parameters
 from ..kernel.queues import DISCIPLINES, HOOKS, MECHANISMS
+from ..kernel.queues.checks import NOTHING
 from ..kernel.streams import stream
 from .draft import Draft
 
@@ -32,11 +33,12 @@ def fill(draft: Draft) -> None:
 
 def _records(file: Any, values: dict[str, float], way: Any) -> tuple[Any, Any]:
     """The state of one link, with the parameters in it, and its sub-queues; `prepare` of the file has the last word."""
-    state = k.zeroed(1, file.STATE)
+    fields: Any = getattr(file, "STATE", NOTHING)
+    state = k.zeroed(1, fields)
     for name, value in values.items():
-        if name in file.STATE.names:
+        if name in fields.names:
             state[name] = value
-    lanes = k.zeroed(int(values.get("queues", 1)) if hasattr(file, "LANE") else 0, getattr(file, "LANE", file.STATE))
+    lanes = k.zeroed(int(values.get("queues", 1)) if hasattr(file, "LANE") else 0, getattr(file, "LANE", fields))
     prepare = getattr(file, "prepare", None)
     if prepare is not None:
         prepare(state[0], lanes, values, way)
