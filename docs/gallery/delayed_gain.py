@@ -16,7 +16,9 @@ for part in (0.9, 1.1):
     gain = part * np.pi / 2
     motion = solvers.trajectory(models.LogisticDelayed(epsilon=gain, delay=1.0), np.linspace(0, 200, 801))
     swing[part] = float(motion.w[-100:].max() - motion.w[-100:].min())
-    figure.add_scatter(x=[gain], y=[1.0], name=f"{part} pi/2: the window swings by {swing[part]:.0f} packets",
+    figure.add_scatter(x=[gain], y=[1.0], name=f"gain {part} pi/2",
                        mode="markers", marker={"size": 11, "color": "black"})  # fmt: skip
-print(f"with a delay of 1 s the window still swings by {swing[0.9]:.3f} packets below it, by {swing[1.1]:.0f} above")
+print(
+    f"delayed by one round trip the window still swings by {swing[0.9]:.3f} packets below it and by {swing[1.1]:.0f} above"
+)
 assert swing[0.9] < 0.001 and abs(swing[1.1] - 176) < 1

@@ -6,7 +6,7 @@ from tcpdynamics.validation.packet import Bottleneck, Flows, Scenario, replicate
 from tcpdynamics.validation.statistics import mean_interval
 
 flows = Flows(50, "newreno", rtt=(0.05, 0.15), packet_size=1000)
-scenario = Scenario((flows,), Bottleneck(rate=10e6, buffer=100), duration=60.0, warm_up=10.0)
+scenario = Scenario((flows,), Bottleneck(rate=10e6, buffer=100), duration=60.0, warm_up=10.0, slice=2.0)
 runs = replicate(scenario, 8)
 quantities = {
     "drop probability": mean_interval(runs.loss_rate),

@@ -21,4 +21,5 @@ print(f"without a loss {lossless} segments are sent in 60 s; one loss costs", co
 assert cost == {"tahoe": 35, "reno": 13, "newreno": 13, "sack": 15}
 
 figure.update_traces(marker_size=4, showlegend=False)
-figure.update_xaxes(title="time [s]", range=[0.6, 2.6]).update_yaxes(title="segment", range=[60, 260])
+figure.update_xaxes(range=[0.6, 2.6]).update_yaxes(range=[60, 260])
+figure.update_xaxes(title="time [s]", row=2).update_yaxes(title="segment", col=1)
