@@ -18,7 +18,5 @@ for part in (0.9, 1.1):
     swing[part] = float(motion.w[-100:].max() - motion.w[-100:].min())
     figure.add_scatter(x=[gain], y=[1.0], name=f"gain {part} pi/2",
                        mode="markers", marker={"size": 11, "color": "black"})  # fmt: skip
-print(
-    f"delayed by one round trip the window swings at the end by {swing[0.9]:.3f} packets below it, {swing[1.1]:.0f} above"
-)
+print(f"delayed by a round trip the window swings at the end by {swing[0.9]:.3f} packets below, {swing[1.1]:.0f} above")
 assert swing[0.9] < 0.001 and abs(swing[1.1] - 176) < 1
