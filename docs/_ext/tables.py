@@ -18,6 +18,8 @@ from typing import Any
 
 import numpy as np
 import yaml
+from sources import sources
+from thumbnails import of_network
 
 from tcpdynamics import models, solvers
 from tcpdynamics.apps import ledger_rows
@@ -243,8 +245,9 @@ def ready() -> list[str]:
     for name, path in sorted(ready_scenarios().items()):
         text = path.read_text(encoding="utf-8")
         file = text[text.index("\n\n") + 2 :] if "\n\n" in text else text
+        picture = [f"![Its network](static/network-{name}.svg)", ""]
         folded = ["::::{dropdown} The file", "```toml", file.rstrip(), "```", "::::", ""]
-        lines += [f"## {name}", "", _comment(text), "", *folded]
+        lines += [f"## {name}", "", *picture, _comment(text), "", *folded]
     return lines
 
 
@@ -370,8 +373,8 @@ def bibtex() -> list[str]:
 
 
 def _kept(name: str, make: Callable[[], list[str]]) -> list[str]:
-    """What a run gives, made once for each text of its function."""
-    mark = "% " + hashlib.sha256(inspect.getsource(make).encode()).hexdigest()
+    """What a run gives, made once for each text of its function and of the package."""
+    mark = "% " + hashlib.sha256((inspect.getsource(make) + sources()).encode()).hexdigest()
     path = HERE / name
     if path.exists() and (lines := path.read_text(encoding="utf-8").split("\n"))[0] == mark:
         return lines
@@ -391,6 +394,7 @@ def pages() -> dict[str, list[str]]:
     return {
         "scenario_keys.md": scenario_keys(), "results.md": results(), "measures.md": measures(), "status.md": codes(),
         "ready.md": ready(), "types.md": types(),
+        **{f"static/network-{name}.svg": [of_network(load_scenario(path))] for name, path in ready_scenarios().items()},
         **{f"claims_{name}.md": claims(summary) for name, summary in statements.summaries().items()},
         **{f"parts/{name}.inc": lines for name, lines in parts.items()},
     }  # fmt: skip
@@ -398,7 +402,8 @@ def pages() -> dict[str, list[str]]:
 
 def write(app: Any) -> None:
     """Write them, each only where it has changed."""
-    (HERE / "parts").mkdir(parents=True, exist_ok=True)
+    for folder in ("parts", "static"):
+        (HERE / folder).mkdir(parents=True, exist_ok=True)
     for name, lines in pages().items():
         text = "\n".join(lines)
         if not (HERE / name).exists() or (HERE / name).read_text(encoding="utf-8") != text:

@@ -1,5 +1,6 @@
 """How big must a buffer be? Utilisation, drop probability and delay against its size."""
 
+import numpy as np
 import plotly.graph_objects as go
 
 from tcpdynamics.validation.packet import Bottleneck, Flows, Scenario, replicate
@@ -14,8 +15,10 @@ for part in parts:
     use.append(float(runs.utilisation.mean()))
     drop.append(float(runs.loss_rate.mean()))
     wait.append(float(runs.mean_wait.mean()))
-print(f"a tenth of the bandwidth-delay product: {use[1]:.1%} of the link used, {drop[1]:.2%} dropped")
-assert use[0] < use[1] < use[3] and drop[0] > drop[3]
+needed = float(np.interp(0.95, use, parts))
+print(f"95 % of the link is used from about {needed:.2f} of the bandwidth-delay product on;")
+print(f"a tenth of it: {use[1]:.1%} used, {drop[1]:.2%} dropped, {1e3 * wait[1]:.1f} ms of waiting")
+assert abs(needed - 0.24) < 0.02 and abs(use[1] - 0.842) < 0.01 and abs(drop[1] - 0.0382) < 0.002
 
 figure = go.Figure(
     [

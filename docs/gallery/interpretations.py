@@ -21,6 +21,7 @@ for k, (name, kind) in enumerate(kinds.items()):
                        showscale=False, **place)  # fmt: skip
     figure.add_scatter(x=[1.5], y=[0.5], mode="markers", marker_color="black", showlegend=False, **place)
 print("spectral radius with the published gains:", radius)
-assert list(radius.values()) == [1.0, 0.707, 0.5, 0.707]
+print("it settles, where that is below 1, under:", [name for name in kinds if radius[name] < 1])
+assert max(abs(np.array(list(radius.values())) - [1.0, 0.707, 0.5, 0.707])) < 0.001
 
 figure.update_xaxes(title="gain on spare bandwidth").update_yaxes(title="gain on free buffer")

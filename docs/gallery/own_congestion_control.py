@@ -27,6 +27,6 @@ for control in ("my_scalable", "scalable", "reno"):
     windows[control] = run.window_cwnd.values
     figure.add_scatter(x=run.window_time, y=run.window_cwnd, name=control)
 print({name: f"{cwnd[-1]:.2f} packets at the end" for name, cwnd in windows.items()})
-assert (windows["my_scalable"] == windows["scalable"]).all()
+assert (windows["my_scalable"] == windows["scalable"]).all() and abs(windows["scalable"][-1] - 348.2) < 0.5
 
 figure.update_xaxes(title="time [s]").update_yaxes(title="cwnd [packet]")

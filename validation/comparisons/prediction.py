@@ -115,7 +115,7 @@ class PredictionVsPackets(Comparison):
             of_law = ("distance", "low", "high", "noise")
             data |= {name: far[part] for name, part in zip((*self.effect, "effect_noise"), of_law, strict=True)}
             relative = True
-            words = "total-variation distance between the measured distribution and the predicted one"
+            words = "total-variation distance between the measured mean distribution and the predicted one"
             low_high = {"measured": measured, "gap": gap.where(~missing)}
         else:
             gap = measured - predicted
