@@ -8,23 +8,18 @@ Each loads when it is first used.
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from . import apps, charts, models, paper_figures, solvers, validation
-    from .charts import plot
+from typing import Any
 
 __version__ = "0.1.0"
 __all__ = ["__version__", "apps", "charts", "models", "paper_figures", "plot", "solvers", "validation"]
 
-if not TYPE_CHECKING:  # for a checker of types, a name that is not in the list does not exist
 
-    def __getattr__(name: str) -> Any:
-        if name == "plot":
-            return importlib.import_module("tcpdynamics.charts").plot
-        if name in __all__:
-            return importlib.import_module(f"tcpdynamics.{name}")
-        raise AttributeError(f"module 'tcpdynamics' has no attribute {name!r}")
+def __getattr__(name: str) -> Any:
+    if name == "plot":
+        return importlib.import_module("tcpdynamics.charts").plot
+    if name in __all__:
+        return importlib.import_module(f"tcpdynamics.{name}")
+    raise AttributeError(f"module 'tcpdynamics' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
