@@ -438,7 +438,8 @@ class Page:
         complaints += self.others_refused(words)
         unknown = sorted(set(words) - set(values) - set(self.others_read()))
         if unknown:
-            names = sorted(values, key=lambda name: unknown[0] not in name)  # base_rtt first for rtt
+            # base_rtt first for rtt; an article's script has the controls of its text alone
+            names = [] if self.article else sorted(values, key=lambda name: unknown[0] not in name)
             has = f"; it has {', '.join(names[:MOST_NAMED])}{', ...' * (len(names) > MOST_NAMED)}" if names else ""
             complaints.append(NOT_EMBEDDED if unknown[0] == "embed" else f"this page has no {unknown[0][:40]!r}{has}")
         return values, complaints

@@ -70,14 +70,12 @@ def read(slug: str, search: str) -> tuple[dict[str, Any], list[str]]:
         return PAGES[slug].start(), [str(error)]
 
 
-#: Names of an article's controls.
-NAMES = "data_loss, ack_loss, window, density, variant, nodes"
 #: Addresses of an article, and the sentence on each.
 OF_ARTICLE = {
     "step=2": "", "step=2&step=5": "the address has step twice and was not read", "step=2&embed=1": NOT_EMBEDDED,
-    "step=2&figure=duplicates": f"this page has no 'figure'; it has {NAMES}",
-    "step=2&guess=first": f"this page has no 'guess'; it has {NAMES}",
-    "ack=1": "this page has no 'ack'; it has ack_loss, data_loss, window, density, variant, nodes",
+    "step=2&figure=duplicates": "this page has no 'figure'",
+    "step=2&guess=first": "this page has no 'guess'",
+    "ack=1": "this page has no 'ack'",
 }  # fmt: skip
 SCRIPT = """
 const { specs, cases } = JSON.parse(require("fs").readFileSync(0, "utf8"));

@@ -175,7 +175,7 @@ def test_a_delay_that_a_reading_does_not_have_is_noted():
         (["high-speed-tcp", "--loss", "1e-5"], "HighSpeedTcp"),
         (["high-speed", "--loss", "1e-6,1e-5,1e-4"], "HighSpeedTcp"),
         (["scalable-tcp", "--loss", "1e-4", "--view", "map"], "ScalableTcp"),
-        (["t-refwa", "--interpretation", "mixed", "--delays", "0,2", "--shares", "0.3,0.7"], "TRefwaMixed"),
+        (["t-refwa", "--interpretation", "mixed", "--delays", "0,2", "--fractions", "0.3,0.7"], "TRefwaMixed"),
         (["t-refwa", "--interpretation", "integrating"], "TRefwaIntegrating"),
         (["t-refwa", "--delay", "2"], "TRefwaDelayed"),
         (["logistic", "--delay", "0.5"], "LogisticDelayed"),

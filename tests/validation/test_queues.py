@@ -21,6 +21,7 @@ from tcpdynamics.validation.packet import (
     parse_scenario,
     simulate,
 )
+from tcpdynamics.validation.packet.kernel import records
 from tcpdynamics.validation.packet.kernel.queues import DISCIPLINES
 
 NAMES = tuple(DISCIPLINES)
@@ -175,6 +176,12 @@ def test_the_state_is_recorded(queue: str) -> None:
         assert np.isfinite(values).all() and values.max() > 0.0 and values.min() >= 0.0, name
 
 
+@pytest.mark.parametrize("queue", DISCIPLINES)
+def test_a_sample_reads_no_further_than_the_memory(queue: str) -> None:
+    sim = engine.build(Scenario((Flows(rtt=0.1),), Bottleneck(1e6, 20, queue=queue)), 1)
+    assert len(sim.queue_state) >= int(sim.links["state"].max()) + 8 * (records.OF_ROUTER - records.OF_DISCIPLINE)
+
+
 def test_only_links_with_the_discipline_record_its_state() -> None:
     links = (
         Link("a", "b", 1e6, 0.01, 20, queue="codel"), Link("b", "c", 8e5, 0.01, 20, queue="pie"),
@@ -242,11 +249,12 @@ def test_names_units_and_truths_are_read() -> None:
         {"flows": [{}], "bottleneck": {"queue": "codel", "queue_parameters": values}, "duration": 2, "warm_up": 1}
     )
     sim = engine.build(made, 1)
-    state = sim.queue_state.view(DISCIPLINES["codel"].STATE)[0]
+    codel, red = (DISCIPLINES[name].STATE for name in ("codel", "red"))
+    state = sim.queue_state[: codel.itemsize].view(codel)[0]
     assert state[["target", "interval", "mtu"]].tolist() == (0.02, 0.2, 1e3)
     queue = {"queue": "red", "queue_parameters": {"gentle": True}}
     made = parse_scenario({"flows": [{}], "bottleneck": queue, "duration": 2, "warm_up": 1})
-    assert engine.build(made, 1).queue_state.view(DISCIPLINES["red"].STATE)["gentle"][0] == 1.0
+    assert engine.build(made, 1).queue_state[: red.itemsize].view(red)["gentle"][0] == 1.0
     with pytest.raises(ScenarioError, match="fq_codel"):
         Bottleneck(queue="fqcodel")
 

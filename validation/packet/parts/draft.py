@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..hops import Way
+from ..kernel import records as k
 from ..scenario.scenario import Scenario, refuse_above
 
 
@@ -30,8 +31,9 @@ class Memory:
         refuse_above(float(self.size), what, advice)
 
     def array(self) -> NDArray[np.uint8]:
-        """All bytes."""
-        return np.concatenate(self._parts)
+        """All bytes, and room behind the last record: a sample of a queue reads four numbers, however few it has."""
+        room = 8 * (k.OF_ROUTER - k.OF_DISCIPLINE)
+        return np.concatenate([*self._parts, np.zeros(room, np.uint8)])
 
 
 @dataclass(frozen=True, eq=False)

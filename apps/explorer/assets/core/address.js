@@ -93,7 +93,7 @@ export const readAddress = (spec, written, others = othersOf(spec)) => {
   }
   const strange = [...known.keys()].sort()[0];
   if (strange !== undefined) {
-    const names = spec.controls.map((c) => c.name);
+    const names = spec.article ? [] : spec.controls.map((c) => c.name);
     names.sort((a, b) => Number(b.includes(strange)) - Number(a.includes(strange))); // base_rtt first for rtt
     const listed = names.slice(0, MOST_NAMED).join(", ") + (names.length > MOST_NAMED ? ", ..." : ""),
       has = names.length ? `; it has ${listed}` : "";
