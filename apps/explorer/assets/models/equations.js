@@ -434,7 +434,8 @@ export const parsed = (text) => {
     if (open.includes(node.name)) refuse(`${node.name} is defined by itself`, node.at);
     if (open.length === LIMITS.nested) refuse(`at most ${LIMITS.nested} abbreviations stand in one another`, node.at);
     const sizesHere = constant ? fixedSizes : sizes;
-    if (!sizesHere.has(node.name)) sizesHere.set(node.name, size(shorts.get(node.name), constant, [...open, node.name]));
+    if (!sizesHere.has(node.name))
+      sizesHere.set(node.name, size(shorts.get(node.name), constant, [...open, node.name]));
     return sizesHere.get(node.name);
   };
   /** An expression of numbers and parameters, with the abbreviations of such written out. @param {Node} node */
