@@ -19,6 +19,7 @@ import tcpdynamics
 from tcpdynamics import models, solvers
 from tcpdynamics.apps.files import write_netcdf
 from tcpdynamics.charts import look
+from tcpdynamics.errors import FailureWarning
 from tcpdynamics.validation.comparisons.comparison import Verdict
 from tcpdynamics.validation.packet import Bottleneck, Flows, Record, Scenario, replicate, simulate
 
@@ -297,7 +298,8 @@ def test_a_chart_says_where_stability_jumps_and_why_a_verdict_is_missing() -> No
     chart = solvers.stability_chart(problem)
     names = {str(t.name): t.line.dash for t in tcpdynamics.plot(chart).data[1:] if t.mode == "lines"}
     assert names == {"boundary, from the roots": "solid", "boundary, at a jump": "dot"}
-    none = solvers.stability_chart(problem.changed(fixed_points=[{"x": sympy.log(k - 2)}]))
+    with pytest.warns(FailureWarning, match="6 of 6 points failed"):
+        none = solvers.stability_chart(problem.changed(fixed_points=[{"x": sympy.log(k - 2)}]))
     words = [str(t.name) for t in tcpdynamics.plot(none).data]
     assert "unknown everywhere: none of the closed-form points of rest holds here" in words
 

@@ -279,7 +279,7 @@ def test_misshapen_hooks_are_named():
 
 
 def test_an_unknown_rule_is_named():
-    with pytest.raises(ScenarioError, match=r"'bbr' is not known; known rules: .*congestion_control"):
+    with pytest.raises(ScenarioError, match=r"'bbr' is not known; BBR is not .*; known rules: .*congestion_control"):
         simulate(crowd(control="bbr"))
 
 

@@ -126,7 +126,7 @@ def test_a_ready_stack_is_a_folder_and_a_scenario(name: str, tmp_path: Path, mon
     with pytest.raises(LinuxError, match=f"run python -m tcpdynamics.validation.linux stack {name},"):
         plan(beside_cubic(name), 1, LinuxSwitches())
     monkeypatch.setattr("tcpdynamics.validation.linux.stacks._tool", lambda tool: None)
-    with pytest.raises(LinuxError, match=f"to build {name}, .* must be there"):
+    with pytest.raises(LinuxError, match=f"to build {name}, .* must be installed"):
         build_stack(name)
 
 
