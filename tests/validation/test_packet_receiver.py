@@ -82,7 +82,7 @@ def steps(scenario):
     loop, k = engine.loop, engine.k
     loop.start(sim.world)
     while True:
-        assert sim.world[0].heap_count
+        assert sim.world["heap_count"][0]
         slot = int(sim.heap[0])
         if sim.events[slot]["time"] >= scenario.duration:
             return

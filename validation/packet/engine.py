@@ -61,7 +61,7 @@ def _execute(
     set_epochs(scenario, sim, half, before)
     if not stopped:
         sim, after, stopped = _run_part(sim, scenario, 2, progress, stop, pieces)
-    now = float(sim.world[0].now)
+    now = float(sim.world["now"][0])
     close_epochs(sim, now)
     in_flight = check_conservation(sim)
     measured = after.counts - before.counts
@@ -108,7 +108,7 @@ def _run(
                     return sim, True
                 budget = _next_budget(budget, time.perf_counter() - began)
                 if progress is not None:
-                    progress(float(sim.world[0].now) / scenario.duration)
+                    progress(float(sim.world["now"][0]) / scenario.duration)
     except KeyboardInterrupt:
         return sim, True
     return sim, False
@@ -150,7 +150,7 @@ def _settle(sim: k.Sim, scenario: Scenario, part: int) -> k.Sim:
     From there on nothing is counted, as if the run had been meant to end there.
     """
     what, times = sim.events["what"], sim.events["time"]
-    latest = times[(what >= 0) & (what <= k.ACKED)].max(initial=float(sim.world[0].now))
+    latest = times[(what >= 0) & (what <= k.ACKED)].max(initial=float(sim.world["now"][0]))
     edge = float(np.nextafter(latest, math.inf))
     sim.world["keyed"] = 0  # who has stopped a run waits for no second one: a tie of these moments is as scheduled
     if edge < sim.edges[part]:

@@ -89,7 +89,7 @@ class Checkpoint:
 
 def take_checkpoint(sim: k.Sim, part: int) -> Checkpoint:
     """Everything that has happened by now, the end of a part: what is counted less what is ahead of time."""
-    links, now = sim.links, float(sim.world[0].now)
+    links, now = sim.links, float(sim.world["now"][0])
     ahead, of_flows = sim.ahead_links[:, part], sim.ahead_flows[:, part]
     counts = sim.counts.copy()
     counts[:, k.ARRIVED] -= of_flows[:, k.AHEAD_FLOW_ARRIVED]

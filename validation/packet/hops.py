@@ -107,21 +107,19 @@ def mark_through(
         if through[first:end].all():
             through[end - 1] = False
     hops["through"] = through
-    i = 0
-    for group in scenario.flows:
-        for _ in range(group.count):
-            way = np.arange(flows["forward_hop"][i], flows["forward_end"][i])
-            last = links[hops["link"][way[~through[way]][-1]]]
-            flows["fused"][i] = (
-                not last["served"]
-                and group.delayed_ack == 0
-                and not group.windowless
-                and not group.has_users  # when data comes is compared with when connections begin
-                and not group.paced
-                and (last["keyed"] or not scenario.exact)
-                and not (scenario.exact and scenario.record.receives)  # the trace has events of one time in order
-            )
-            i += 1
+    # Of each flow, the link of its last hop with an event.
+    stops = np.flatnonzero(~through)
+    last = links[hops["link"][stops[np.searchsorted(stops, flows["forward_end"]) - 1]]]
+    fusible = [
+        group.delayed_ack == 0
+        and not group.windowless
+        and not group.has_users  # when data comes is compared with when connections begin
+        and not group.paced
+        and not (scenario.exact and scenario.record.receives)  # the trace has events of one time in order
+        for group in scenario.flows
+    ]
+    counts = [group.count for group in scenario.flows]
+    flows["fused"] = (last["served"] == 0) & ((last["keyed"] != 0) | (not scenario.exact)) & np.repeat(fusible, counts)
 
 
 def _chain(

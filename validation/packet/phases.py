@@ -12,6 +12,7 @@ Internetworking: Research and Experience 3, 1992). Three things betray it, all c
 from __future__ import annotations
 
 import dataclasses
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -159,25 +160,30 @@ def cells(scenario: Scenario, run: Run) -> list[Cell]:
     group = np.repeat(kinds, [g.count for g in scenario.flows])
     limited = (run.sim.links["limit"] >= 0) | (run.sim.links["limit_bytes"] >= 0)
     # Each limited link has a random mark; flows with the same sum of marks pass the same ones.
-    marks = np.random.default_rng(1).random(len(limited)) * limited
-    until = np.concatenate([[0.0], np.cumsum(marks[hops["link"]])])
+    until = np.concatenate([[0.0], np.cumsum((_marks(len(limited)) * limited)[hops["link"]])])
     way = np.round(until[flows["forward_end"]] - until[flows["forward_hop"]], 6)
     always = (flows["start"] <= scenario.warm_up) & (flows["finish"] >= run.stopped) & (way > 0.0)
     alike = []
-    for key in np.unique(np.stack([group, way], axis=1)[always], axis=0):
+    keys = list(zip(group.tolist(), way.tolist(), strict=True))
+    for key in sorted({keys[i] for i in np.flatnonzero(always)}):
         mine = np.flatnonzero(always & (group == key[0]) & (way == key[1]))
         if len(mine) > 1:
             spread, certain = persistence(run.arrived[mine], run.dropped[mine], run.base_rtt[mine])
             goodput = run.counts[mine, k.GOODPUT].astype(float)
             timed = np.maximum(run.counts[mine, k.TIMED], 1)
             rtt = np.maximum(run.sums[mine, k.RTT_SUM] / timed, run.base_rtt[mine])
-            uneven, sure = unevenness(run.arrived[mine], rtt)
             lost = run.dropped[mine].sum()
             full = lost > 0 or run.sim.links["marked"].any()  # a queue that is never full keeps nobody out
-            if not full or lost > CROWDED * run.arrived[mine].sum():
-                uneven, sure = 0.0, 0.0
+            uneven, sure = 0.0, 0.0
+            if full and lost <= CROWDED * run.arrived[mine].sum():
+                uneven, sure = unevenness(run.arrived[mine], rtt)
             alike.append(Cell(mine, spread, certain, float(measured_jain(goodput)), uneven, sure))
     return alike
+
+
+@functools.cache
+def _marks(links: int) -> NDArray[np.float64]:
+    return np.random.default_rng(1).random(links)
 
 
 def _kind(group: Flows) -> Any:

@@ -159,7 +159,7 @@ def of_flows(run: Run, measured: float) -> Variables:
     c, flows = run.counts, run.sim.flows
     start = np.where(flows["start"] < run.stopped, flows["start"], np.nan)
     finish = np.where(flows["finish"] < run.stopped, flows["finish"], np.nan)
-    if run.sim.world[0].connecting:  # of one that begins again, connections finish
+    if run.sim.world["connecting"][0]:  # of one that begins again, connections finish
         finish[run.sim.webs["think"] >= 0.0] = np.nan
     rate = _received_bits(run) / measured
     start_means = "time at which the flow started; none if it had not by the end"
@@ -393,8 +393,8 @@ def recordings(scenario: Scenario, run: Run) -> Variables:
     """What was written down, as variables: (dimension, values, unit, meaning)."""
     data: Variables = {}
     world, record = run.sim.world[0], scenario.record
-    rows = run.sim.trace_what[: world.trace_count]
-    times = run.sim.trace_time[: world.trace_count]
+    rows = run.sim.trace_what[: world["trace_count"]]
+    times = run.sim.trace_time[: world["trace_count"]]
     for recorded, bit, name in (
         (record.sends, k.SENDS, "send"),
         (record.receives, k.RECEIVES, "receive"),
@@ -424,12 +424,12 @@ def recordings(scenario: Scenario, run: Run) -> Variables:
         if name == "drop":
             data["drop_link"] = (name, rows[order, k.TRACE_LINK], "1", "index of the link")
     if record.windows is not None:
-        table = run.sim.windows[: world.window_count]
+        table = run.sim.windows[: world["window_count"]]
         for column, (name, units, text) in enumerate(_WINDOW_COLUMNS):
             kind = np.int64 if units == "1" else np.float64
             data[f"window_{name}"] = ("window_sample", table[:, column].astype(kind), units, text)
     if record.queues is not None:
-        table = run.sim.queues[: world.queue_count]
+        table = run.sim.queues[: world["queue_count"]]
         for column, (name, units, text) in enumerate(_QUEUE_COLUMNS):
             kind = np.float64 if units == "s" else np.int64
             data[f"queue_{name}"] = ("queue_sample", table[:, column].astype(kind), units, text)

@@ -17,7 +17,7 @@ from .kernel import records as k
 from .kernel.paced import HOOKS as OF_PACED
 from .kernel.queues import HOOKS as OF_QUEUES
 from .kernel.senders import BOOKS
-from .kernel.streams import first_draw, stream
+from .kernel.streams import first_draw, first_draws, streams
 from .kernel.views import bind
 from .kernel.windows import DEFAULT
 from .parts import fill_parts
@@ -187,28 +187,28 @@ def _parameters(scenario: Scenario, group: Flows) -> dict[str, Any]:
 def _draw(scenario: Scenario, group: Flows, word: int, first: int, flows: Any) -> None:
     """Random streams, starts, phases of the clock and sizes of a group's flows."""
     s = group.settings()
-    elapsed = 0.0
-    for i in range(first, first + group.count):
-        for name, purpose in (("jitter", k.JITTER), ("loss", k.LOSS), ("hold", k.HOLDING), ("gap", k.GAPS)):
-            flows[f"{name}_key"][i] = stream(word, purpose, i)
-        late = first_draw(word, k.STARTING, i)
-        if group.arrival_rate is not None:
-            elapsed += -math.log1p(-late) / group.arrival_rate
-            start = group.start + elapsed
-        else:
-            start = group.start + s["start_spread"] * late
-        flows["start"][i] = on_clock(scenario, start)
-        if group.clock_phase is not None:
-            flows["phase"][i] = group.clock_phase
-        elif group.rules == "ns2" and scenario.count == 1:
-            flows["phase"][i] = s["timer_granularity"] * NS2_PHASE
-        elif group.as_linux:
-            flows["phase"][i] = s["timer_granularity"] * LINUX_STEPS * first_draw(word, k.CLOCK, 0)
-        else:
-            flows["phase"][i] = s["timer_granularity"] * first_draw(word, k.CLOCK, i)
-        if group.segments_shape is not None and group.segments is not None:
-            size = _pareto(group.segments, group.segments_shape, first_draw(word, k.SIZES, i))
-            flows["limit"][i] = size + s["handshake"]
+    numbers = np.arange(first, first + group.count)
+    part = slice(first, first + group.count)
+    keys = streams(word, (k.JITTER, k.LOSS, k.HOLDING, k.GAPS, k.STARTING, k.CLOCK, k.SIZES), numbers)
+    for name, several in zip(("jitter", "loss", "hold", "gap"), keys, strict=False):
+        flows[f"{name}_key"][part] = several
+    late, clocks, sizes = first_draws(keys[4:])
+    if group.arrival_rate is not None:
+        starts = group.start + np.cumsum([-math.log1p(-one) / group.arrival_rate for one in late])
+    else:
+        starts = group.start + s["start_spread"] * late
+    flows["start"][part] = [on_clock(scenario, start) for start in starts.tolist()]
+    if group.clock_phase is not None:
+        flows["phase"][part] = group.clock_phase
+    elif group.rules == "ns2" and scenario.count == 1:
+        flows["phase"][part] = s["timer_granularity"] * NS2_PHASE
+    elif group.as_linux:
+        flows["phase"][part] = s["timer_granularity"] * LINUX_STEPS * first_draw(word, k.CLOCK, 0)
+    else:
+        flows["phase"][part] = s["timer_granularity"] * clocks
+    if group.segments_shape is not None and group.segments is not None:
+        whole = [_pareto(group.segments, group.segments_shape, one) for one in sizes.tolist()]
+        flows["limit"][part] = np.array(whole) + s["handshake"]
 
 
 def _draw_ways(scenario: Scenario, group: Flows, word: int, first: int) -> list[Any]:

@@ -165,6 +165,6 @@ def _in_words(error: Exception) -> str:
 def taker(address: int, world: Any, line: Any) -> Callable[[], int]:
     """A hook of the shape "count(world, link)" as a Python function, of arrays of one record each."""
     if config.DISABLE_JIT:
-        return lambda: int(INTERPRETED[address](world[0], line.view(np.recarray)[0]))
+        return lambda: int(INTERPRETED[address](world.view(np.recarray)[0], line.view(np.recarray)[0]))
     hook: Callable[..., int] = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)(address)
     return functools.partial(hook, world.ctypes.data, line.ctypes.data)

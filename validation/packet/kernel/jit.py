@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from numba import config
 
 from tcpdynamics import addressed
 from tcpdynamics.compiled import kept_on_disk, stamp_of
@@ -49,5 +52,7 @@ SOURCES = stamp_of([*Path(__file__).parent.rglob("*.py"), Path(addressed.__file_
 
 
 def entry(function: _F) -> _F:
-    """Compile a function that Python calls, with a cache that belongs to exactly these sources."""
+    """Compile a function of the array of one record, `world`, with a cache that belongs to exactly these sources."""
+    if config.DISABLE_JIT:
+        return cast(_F, lambda world, *more: function(world.view(np.recarray), *more))
     return kept_on_disk(function, SOURCES, **OPTIONS)

@@ -332,7 +332,6 @@ class Sim(NamedTuple):
 def zeroed(n: int, dtype: Any) -> Any:
     """Zeroed records. Fields are items of them: as attributes, which `np.recarray` offers, they take 20 times as long.
 
-    The interpreted kernel has attributes by views of its own; only `world`, which it is called with, must have them.
+    The interpreted kernel has attributes by views of its own.
     """
-    records = np.zeros(n, dtype)
-    return records.view(np.recarray) if dtype is WORLD else records
+    return np.zeros(n, dtype)

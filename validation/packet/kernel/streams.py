@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from .jit import inlined
 
@@ -46,25 +47,35 @@ def on_grid(w: Any, time: Any) -> Any:
     return math.floor(time * GRID + 0.5) / GRID
 
 
-_WORD = (1 << 64) - 1
+def first_draws(keys: NDArray[np.uint64]) -> NDArray[np.float64]:
+    """Draw 0 of streams with these keys, uniform in [0, 1); the numbers that `uniform` gives in the loop."""
+    drawn: NDArray[np.float64] = (_mixed(keys) >> _S11) * 2.0**-53
+    return drawn
 
 
 def first_draw(word: int, purpose: int, flow: int) -> float:
-    """Draw 0 of a stream, uniform in [0, 1); the number that `uniform` gives in the loop.
+    """Draw 0 of the stream of one (seed, purpose, flow).
 
     Examples
     --------
     >>> 0.0 <= first_draw(1, 0, 0) < 1.0
     True
     """
-    return (_mixed(int(stream(word, purpose, flow))) >> 11) * 2.0**-53
+    return float(first_draws(streams(word, (purpose,), (flow,)))[0, 0])
 
 
-def _mixed(key: int) -> int:
-    """SplitMix64's output function."""
-    key = ((key ^ (key >> 30)) * 0xBF58476D1CE4E5B9) & _WORD
-    key = ((key ^ (key >> 27)) * 0x94D049BB133111EB) & _WORD
-    return key ^ (key >> 31)
+def _mixed(key: Any) -> Any:
+    """SplitMix64's output function, of an array."""
+    key = (key ^ (key >> _S30)) * _MIX1
+    key = (key ^ (key >> _S27)) * _MIX2
+    return key ^ (key >> _S31)
+
+
+def streams(word: int, purposes: ArrayLike, flows: ArrayLike) -> NDArray[np.uint64]:
+    """(purposes, flows) keys of the random streams of a seed."""
+    of_purposes = _mixed(np.uint64(word) + (np.array(purposes, np.uint64)[:, None] + ONE) * _GOLDEN)
+    keys: NDArray[np.uint64] = _mixed(of_purposes + (np.array(flows, np.uint64) + ONE) * _GOLDEN)
+    return keys
 
 
 def stream(word: int, purpose: int, flow: int) -> np.uint64:
@@ -75,7 +86,4 @@ def stream(word: int, purpose: int, flow: int) -> np.uint64:
     >>> bool(stream(1, 0, 0) != stream(1, 0, 1)), bool(stream(1, 0, 0) == stream(1, 0, 0))
     (True, True)
     """
-    key = word
-    for part in (purpose, flow):
-        key = _mixed((key + (part + 1) * 0x9E3779B97F4A7C15) & _WORD)
-    return np.uint64(key)
+    return np.uint64(streams(word, (purpose,), (flow,))[0, 0])

@@ -90,21 +90,25 @@ def part_of(where: str, dtype: Any, owner: Any = k.LINK, store: str = "queue_sta
     return intrinsic(typed)
 
 
+#: Field of `world` -> the array whose length it has.
+_LENGTH_OF = {
+    **{f"n_{name}": name for name in (
+        "flows", "links", "hops", "events", "blocks", "buckets", "heap", "orders", "stack", "rules", "slices", "drops",
+        "copies", "windows", "queues", "webs", "users", "connections", "fresh", "headers",
+    )},
+    "n_queue": "queue_time", "n_out": "out_seq", "n_trace": "trace_time", "n_disciplines": "queue_hooks",
+    "n_paced": "paced_hooks",
+}  # fmt: skip
+#: Places of these fields, and of the addresses, among the words of `world`: all at once take a tenth of the time.
+_LENGTHS = [OFFSETS[name] // 8 for name in _LENGTH_OF]
+_ADDRESSES = [OFFSETS[f"at_{name}"] // 8 for name in k.ARRAYS]
+
+
 def bind(sim: k.Sim) -> k.Sim:
     """Write where the arrays are, and how large; returns `sim`."""
-    world = sim.world
-    for name in k.ARRAYS:
-        world[f"at_{name}"] = getattr(sim, name).ctypes.data
-    for size, name in (
-        ("flows", "flows"), ("links", "links"), ("hops", "hops"), ("events", "events"), ("blocks", "blocks"),
-        ("buckets", "buckets"), ("heap", "heap"), ("orders", "orders"), ("stack", "stack"), ("queue", "queue_time"),
-        ("out", "out_seq"),
-        ("rules", "rules"), ("slices", "slices"), ("drops", "drops"), ("copies", "copies"), ("trace", "trace_time"),
-        ("windows", "windows"), ("queues", "queues"), ("disciplines", "queue_hooks"), ("paced", "paced_hooks"),
-        ("webs", "webs"), ("users", "users"), ("connections", "connections"), ("fresh", "fresh"),
-        ("headers", "headers"),
-    ):  # fmt: skip
-        world[f"n_{size}"] = len(getattr(sim, name))
+    world, words = sim.world, sim.world.view(np.int64)
+    words[_ADDRESSES] = [getattr(sim, name).ctypes.data for name in k.ARRAYS]
+    words[_LENGTHS] = [len(getattr(sim, name)) for name in _LENGTH_OF.values()]
     world["n_ring"] = sim.sacked.shape[1]
     world["n_counts"] = sim.epochs.shape[1]
     world["n_silences"] = len(sim.silences)

@@ -18,6 +18,11 @@ from .records import SHORTEST, WAIT_PARTS, WAITS
 _BELOW = 52 - WAIT_PARTS.bit_length() + 1
 _FIRST = int(np.float64(SHORTEST).view(np.int64)) >> _BELOW
 
+_OCTAVE, _PART = np.divmod(np.arange(WAITS), WAIT_PARTS)
+_EDGES = SHORTEST * 2.0**_OCTAVE * (1 + _PART / WAIT_PARTS)
+#: Between which waits [s] a bin counts.
+_LOW, _HIGH = np.append(0.0, _EDGES[:-1]), np.append(0.0, _EDGES[1:])
+
 
 @inlined
 def count_wait(w: Any, link: Any, start: Any, wait: Any) -> None:
@@ -41,9 +46,6 @@ def percentiles(counts: NDArray[Any], fractions: tuple[float, ...]) -> NDArray[n
     >>> percentiles(counts, (0.5, 0.99))[0].tolist() == [0.0, 2.0**-10 * (1 + 0.9 / WAIT_PARTS)]
     True
     """
-    octave, part = np.divmod(np.arange(WAITS), WAIT_PARTS)
-    edges = SHORTEST * 2.0**octave * (1 + part / WAIT_PARTS)
-    low, high = np.append(0.0, edges[:-1]), np.append(0.0, edges[1:])
     out = np.full((len(counts), len(fractions)), np.nan)
     for row, line in enumerate(counts):
         until = np.cumsum(line)
@@ -52,5 +54,5 @@ def percentiles(counts: NDArray[Any], fractions: tuple[float, ...]) -> NDArray[n
         for i, fraction in enumerate(fractions):
             place = int(np.searchsorted(until, fraction * until[-1]))
             inside = (fraction * until[-1] - (until[place] - line[place])) / max(line[place], 1)
-            out[row, i] = low[place] + inside * (high[place] - low[place])
+            out[row, i] = _LOW[place] + inside * (_HIGH[place] - _LOW[place])
     return out

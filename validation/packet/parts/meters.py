@@ -7,7 +7,7 @@ import numpy as np
 from ..kernel import hooks
 from ..kernel import meters as kernel
 from ..kernel import records as k
-from ..kernel.streams import stream
+from ..kernel.streams import streams
 from ..scenario.scenario import refuse_above
 from .draft import Draft
 
@@ -27,6 +27,7 @@ def fill(draft: Draft) -> None:
     meters = k.zeroed(len(flows) + len(links), kernel.METER)
     meters["link"] = -1
     meters["begun"] = -1.0
+    meters["key"][: len(flows)] = streams(draft.word, (k.MEASURING,), range(len(flows)))[0]
     shared = np.bincount(hops["link"], minlength=len(links)) > 1
     i = 0
     for group in scenario.flows:
@@ -38,7 +39,6 @@ def fill(draft: Draft) -> None:
                     flows["p2"][i] = links["rate"][way].min()
                 crowded = way[shared[way]] if shared[way].any() else way
                 meters["link"][i] = crowded[np.argmin(links["rate"][crowded])]
-                meters["key"][i] = stream(draft.word, k.MEASURING, i)
             i += 1
     used = np.unique(meters["link"][: len(flows)])
     used = used[used >= 0]

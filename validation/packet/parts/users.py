@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..kernel import hooks
 from ..kernel import records as k
 from ..kernel import users as kernel
-from ..kernel.streams import stream
+from ..kernel.streams import streams
 from ..scenario.scenario import Scenario
 from .draft import Draft
 
@@ -30,9 +30,8 @@ def fill(draft: Draft) -> None:
         if group.think is not None and group.segments is not None:
             webs["think"][part], webs["fixed"][part] = group.think, group.think_distribution == "fixed"
             webs["objects"][part], webs["tail"][part] = group.segments, group.segments_shape or 0.0
-        for i in range(first, first + group.count):
-            webs["think_key"][i], webs["size_key"][i] = (stream(draft.word, p, i) for p in (k.THINKING, k.SIZES))
         first += group.count
+    webs["think_key"], webs["size_key"] = streams(draft.word, (k.THINKING, k.SIZES), range(scenario.count))
     webs["segments"] = np.where(flows["limit"] < k.UNLIMITED, flows["limit"] - flows["handshake"], 0)
     draft.arrays.update(
         {
@@ -50,7 +49,7 @@ def of_users(scenario: Scenario, run: Any) -> dict[str, Any]:
     if not any(group.has_users for group in scenario.flows):
         return {}
     sim = run.sim
-    rows = np.array(sim.connections[: sim.world[0].connection_count])
+    rows = np.array(sim.connections[: sim.world["connection_count"][0]])
     flows, webs = sim.flows, sim.webs
     open_now = np.flatnonzero((webs["begun"] == 1) & (flows["finish"] == math.inf))
     since = np.maximum(flows["since"], flows["start"])[open_now]
@@ -92,7 +91,7 @@ def _mean_times(rows: NDArray[np.float64], count: int) -> NDArray[np.float64]:
 
 def _hangs(run: Any) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """(U,) longest hang [s], (U, lengths) counts; one that lasts at the end of the run counts as long as it is."""
-    users, begin = run.sim.users, float(run.sim.world[0].measure_from)
+    users, begin = run.sim.users, float(run.sim.world["measure_from"][0])
     counts = np.stack([users[f"h{i}"] for i in range(len(k.HANG_LENGTHS))], axis=1)
     open_hang = np.where(users["active"] > 0, run.stopped - np.maximum(users["last"], begin), 0.0)
     counts = counts + (open_hang[:, None] >= np.array(k.HANG_LENGTHS))
@@ -101,4 +100,4 @@ def _hangs(run: Any) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
 
 def transferred_before(run: Any) -> Any:
     """(N,) segments acknowledged in connections before the last of each flow, handshakes included."""
-    return run.sim.webs["done"] if run.sim.world[0].connecting else 0
+    return run.sim.webs["done"] if run.sim.world["connecting"][0] else 0

@@ -8,6 +8,7 @@ the refusals of ns-2 and Linux are derived from it.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import textwrap
 from collections.abc import Collection, Iterator
 from dataclasses import field
@@ -112,12 +113,20 @@ def key(
     return field(default=default, metadata=about)
 
 
-def keys(record: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+def keys(record: Any) -> tuple[tuple[str, dict[str, Any]], ...]:
     """Names and metadata of a record's keys, with `default`, `optional` and `truth` (whether it is a truth value)."""
-    for one in dataclasses.fields(record):
-        kind = str(one.type)
-        may_be_none, truth = kind.endswith("| None"), kind in ("bool", "bool | None")
-        yield one.name, {**one.metadata, "default": one.default, "optional": may_be_none, "truth": truth}
+    return _keys(record if isinstance(record, type) else type(record))
+
+
+@functools.cache
+def _keys(part: type) -> tuple[tuple[str, dict[str, Any]], ...]:
+    return tuple(
+        (one.name, {
+            **one.metadata, "default": one.default, "optional": str(one.type).endswith("| None"),
+            "truth": str(one.type) in ("bool", "bool | None"),
+        })
+        for one in dataclasses.fields(part)
+    )  # fmt: skip
 
 
 def check_keys(record: Any, prefix: str, at: str = "") -> None:
@@ -128,9 +137,9 @@ def check_keys(record: Any, prefix: str, at: str = "") -> None:
             continue
         if about["truth"]:
             truth(place, value)
-        elif about["choices"]:
+        elif about["choices"] and value not in about["choices"]:
             one_of(place, value, about["choices"], better_key(record, name, value))
-        elif about["high"] is not None:
+        elif not about["choices"] and about["high"] is not None:
             advice = about["advice"] + better_key(record, name, value)
             check(place, value, about["low"], about["high"], advice, whole=about["whole"])
 
