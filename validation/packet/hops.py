@@ -98,14 +98,15 @@ def mark_through(
     private = np.bincount(hops["link"], minlength=len(links)) == 1
     free = (links["limit"] < 0) & (links["limit_bytes"] < 0) & (links["loss"] == 0.0) & (links["served"] == 0)
     # Where a packet is to be lost, or a router reads, each is looked at.
-    named = np.isin(np.arange(len(links)), drops[:, 4]) | (links["on_data"] != 0) | (links["on_ack"] != 0)
+    named = (links["on_data"] != 0) | (links["on_ack"] != 0)
+    named[drops[:, 4]] = True
     through = (private & free & ~named)[hops["link"]] & (hops["jitter"] == 0.0)
     # Every flow's segments need one event on their way at least.
-    parts = list(zip(flows["forward_hop"].tolist(), flows["forward_end"].tolist(), strict=True))
-    parts += [(way.forward_hop, way.forward_end) for more in ways.values() for way in more[1:]]
-    for first, end in parts:
-        if through[first:end].all():
-            through[end - 1] = False
+    further = [(way.forward_hop, way.forward_end) for more in ways.values() for way in more[1:]]
+    own = zip(flows["forward_hop"].tolist(), flows["forward_end"].tolist(), strict=True)
+    first, end = np.array([*own, *further]).T
+    events = np.append(0, np.cumsum(~through))
+    through[end[events[end] == events[first]] - 1] = False
     hops["through"] = through
     # Of each flow, the link of its last hop with an event.
     stops = np.flatnonzero(~through)

@@ -188,9 +188,11 @@ def _marks(links: int) -> NDArray[np.float64]:
 
 def _kind(group: Flows) -> Any:
     """What makes flows alike: all but their number, where they run and how long that takes."""
-    apart = ("parameters", "count", "rtt", "source", "target", "route", "start", "start_spread", "arrival_rate", "stop")
-    same = tuple(getattr(group, f.name) for f in dataclasses.fields(group) if f.name not in apart)
-    return (*same, group.rule_parameters())
+    return (*(getattr(group, name) for name in _SAME), group.rule_parameters())
+
+
+_APART = ("parameters", "count", "rtt", "source", "target", "route", "start", "start_spread", "arrival_rate", "stop")
+_SAME = tuple(field.name for field in dataclasses.fields(Flows) if field.name not in _APART)
 
 
 def is_of_phases(warning: str) -> bool:
