@@ -56,7 +56,7 @@ def _present(word: str) -> str:
     context_settings={
         "help_option_names": ["-h", "--help"],
         "max_content_width": 110,
-        "token_normalize_func": lambda word: _present(word),
+        "token_normalize_func": _present,
     },
 )
 @click.version_option(__version__, prog_name="tcpdynamics")

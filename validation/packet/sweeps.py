@@ -87,7 +87,7 @@ class ScenarioWork:
     """Work for `solvers.sweep`: simulates the scenarios of a block of points, one replication each.
 
     `base` is a scenario, or the nested table of a file where a topology is swept. `own_rules`: fingerprints of rules
-    and queues of one's own, by which a store knows them.
+    and queues of one's own, which set one store apart from another.
     """
 
     base: Scenario | dict[str, Any]

@@ -147,7 +147,7 @@ def kept(hook: Callable[..., Any], shape: str, keep: bool = True) -> int:
 def _in_words(error: Exception) -> str:
     """Numba's reason in one line, with the remedy where it is one of the usual mistakes."""
     text = str(error)
-    if isinstance(error, KeyError):  # how Numba says that a record has no such field
+    if isinstance(error, KeyError):  # Numba's error where a record has no such field
         return f"a record has no field {text}; correct the name"
     if isinstance(error, NotImplementedError) or "NRT " in text:  # Numba's memory, which OPTIONS leave out
         return "it makes a list or another Python object; use numbers and fields of records"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..kernel import hooks
 from ..kernel import records as k
 from ..kernel.parameters import read_parameters
 from ..kernel.queues import DISCIPLINES, HOOKS, MECHANISMS
-from ..kernel.queues.checks import NOTHING
 from ..kernel.streams import stream
 from .draft import Draft
 
@@ -33,7 +34,7 @@ def fill(draft: Draft) -> None:
 
 def _records(file: Any, values: dict[str, float], way: Any) -> tuple[Any, Any]:
     """The state of one link, with the parameters in it, and its sub-queues; `prepare` of the file has the last word."""
-    fields: Any = getattr(file, "STATE", NOTHING)
+    fields: Any = getattr(file, "STATE", np.dtype([]))
     state = k.zeroed(1, fields)
     for name, value in values.items():
         if name in fields.names:

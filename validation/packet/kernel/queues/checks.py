@@ -21,9 +21,6 @@ MAY_BE_MISSING = ("prepare", "refuse")
 #: Fields of STATE that can be recorded.
 MOST_RECORDED = 4
 
-#: The state of a discipline that remembers nothing; a sample of the queue reads four numbers of it.
-NOTHING = np.dtype([(name, np.float64) for name in ("first", "second", "third", "fourth")])
-
 
 def check_discipline(name: str, file: Any) -> None:
     """Raise ScenarioError, naming the file and the part of it that is missing or wrong."""
