@@ -103,8 +103,8 @@ def mark_through(
     through = (private & free & ~named)[hops["link"]] & (hops["jitter"] == 0.0)
     # Every flow's segments need one event on their way at least.
     further = [(way.forward_hop, way.forward_end) for more in ways.values() for way in more[1:]]
-    own = zip(flows["forward_hop"].tolist(), flows["forward_end"].tolist(), strict=True)
-    first, end = np.array([*own, *further]).T
+    ways_there = zip(flows["forward_hop"].tolist(), flows["forward_end"].tolist(), strict=True)
+    first, end = np.array([*ways_there, *further]).T
     events = np.append(0, np.cumsum(~through))
     through[end[events[end] == events[first]] - 1] = False
     hops["through"] = through

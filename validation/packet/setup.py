@@ -207,8 +207,8 @@ def _draw(scenario: Scenario, group: Flows, word: int, first: int, flows: Any) -
     else:
         flows["phase"][part] = s["timer_granularity"] * clocks
     if group.segments_shape is not None and group.segments is not None:
-        whole = [_pareto(group.segments, group.segments_shape, one) for one in sizes.tolist()]
-        flows["limit"][part] = np.array(whole) + s["handshake"]
+        lengths = [_pareto(group.segments, group.segments_shape, one) for one in sizes.tolist()]
+        flows["limit"][part] = np.array(lengths) + s["handshake"]
 
 
 def _draw_ways(scenario: Scenario, group: Flows, word: int, first: int) -> list[Any]:
