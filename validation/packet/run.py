@@ -19,7 +19,7 @@ from tcpdynamics.later import xr
 from .engine import execute
 from .phases import is_of_phases
 from .remedies import measured_remedy
-from .result import Table, tabulated
+from .result import Table, dataset_of_replications, tabulated
 from .run_record import Run
 from .scenario.scenario import Scenario
 from .scenario.toml import load_scenario
@@ -160,15 +160,7 @@ def replicate(
     warn_of_unusual_values(scenario)
     several = seeds_of(scenario.seed, seeds)
     runs, stopped = _in_threads(scenario, several, workers, progress)
-    # Of connections there are as many as there happen to be.
-    runs = [run.drop_dims("connection", errors="ignore") for run in runs]
-    together = xr.concat(
-        runs, "replication", data_vars="all", combine_attrs="override", join="exact", coords="minimal",
-        compat="override",
-    )  # fmt: skip
-    together.attrs.pop("seed", None)  # that of the first replication says nothing of all
-    # As text, for a seed may be larger than any integer that a file format knows.
-    together = together.assign_coords(seed=("replication", [str(seed) for seed in several[: len(runs)]]))
+    together = dataset_of_replications(runs)
     if stopped:
         raise Interrupted(together)
     return together
@@ -176,15 +168,15 @@ def replicate(
 
 def _in_threads(
     scenario: Scenario, seeds: list[int], workers: int | None, progress: Callable[[float], None] | None
-) -> tuple[list[xr.Dataset], bool]:
+) -> tuple[list[Table], bool]:
     """Results in the order of the seeds; with True, Ctrl-C has cut them short."""
     stop = threading.Event()
-    runs: list[xr.Dataset] = []
+    runs: list[Table] = []
     finished = False
     pool = ThreadPoolExecutor(workers or os.cpu_count())
     try:
         for done, (_, result) in enumerate(pool.map(lambda seed: _once(scenario, seed, None, stop), seeds), 1):
-            runs.append(result.dataset())
+            runs.append(result)
             if progress is not None:
                 progress(done / len(seeds))
         finished = True
