@@ -116,6 +116,8 @@ def _listen() -> None:
     """Pass Numba's events of compilation on to `announce`."""
     from numba.core import event
 
+    _import_without_blas()
+
     class Compilations(event.Listener):  # type: ignore[misc]
         def on_start(self, event: Any) -> None:
             function = getattr(event.data["dispatcher"], "py_func", None)
@@ -125,6 +127,20 @@ def _listen() -> None:
         def on_end(self, event: Any) -> None: ...
 
     event.register("numba:compile", Compilations())
+
+
+def _import_without_blas() -> None:
+    """Import Numba's functions on arrays, but SciPy's BLAS only once a kernel asks for it, and none of ours does.
+
+    This import looks for BLAS by loading it, a fifth of a second; NumPy's products in a kernel look again themselves.
+    """
+    from numba.np import linalg
+
+    look, linalg.ensure_blas = linalg.ensure_blas, lambda: None
+    try:
+        import numba.np.arraymath  # noqa: F401
+    finally:
+        linalg.ensure_blas = look
 
 
 @functools.cache
