@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tcpdynamics import quantities
@@ -320,7 +321,8 @@ class Chosen:
         No reading for a class that was named itself.
     model : a model
         At the values that lie inside their domains.
-    problem : its equations, or its chain
+    view : callable
+        Makes `problem`.
     whole : bool
         Whether `problem` is the model's default view, so that its closed forms hold for it.
     swept : mapping parameter -> all values, those at an excluded end of their domain too
@@ -332,11 +334,16 @@ class Chosen:
     name: str
     reading: str
     model: Any
-    problem: Any
+    view: Callable[[], Any]
     whole: bool
     swept: dict[str, Array] = field(default_factory=dict)
     outside: dict[str, list[float]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+
+    @cached_property
+    def problem(self) -> Any:
+        """Its equations, or its chain."""
+        return self.view()
 
     @property
     def target(self) -> Any:
@@ -405,18 +412,19 @@ def choose(
     outside = {}
     for key, array in swept.items():
         values[key], outside[key] = (array, []) if views == CHAIN else _inside(array, words.rows[key])
-    view = words.view()
+    view, outside = words.view(), {k: v for k, v in outside.items() if v}
+    is_first_view = view == views_of(words.cls, views)[0]
     try:
         model = words.cls(**values)
-        problem = getattr(model, view)()
+        chosen = Chosen(name, reading, model, getattr(model, view), is_first_view, swept, outside, tuple(notes))
+        if not hasattr(model, "structure"):  # whose chain may not be needed
+            _ = chosen.problem
     except (DomainError, DynamicsError, ScenarioError) as error:
         parameter, _, reason = str(error).partition(" ")
         if "%" in str(texts.get(parameter)):
             reason = reason.removesuffix("; a percentage? divide by 100")  # it was one
         raise InputError(f"`{parameter}` {reason}" if parameter in words.rows else str(error)) from None
-    is_first_view = view == views_of(words.cls, views)[0]
-    outside = {k: v for k, v in outside.items() if v}
-    return Chosen(name, reading, model, problem, is_first_view, swept, outside, tuple(notes))
+    return chosen
 
 
 def _inside(values: Array, row: Mapping[str, Any]) -> tuple[Array, list[float]]:

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
-import xarray as xr
 
 from tcpdynamics.errors import DomainError, shown
 from tcpdynamics.json_values import finite
+from tcpdynamics.later import xr
 
 from . import rules
 from .experiments import SETTINGS, get_experiment, partly, run
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
 #: A number of each reading and replication, from the result of an experiment.
-Value = Callable[..., xr.DataArray]
+Value: TypeAlias = "Callable[..., xr.DataArray]"
 _VALUES: dict[str, Callable[..., Any]] = {}
 _PREDICTED: dict[str, Callable[..., float]] = {}
 #: Answers by finding.

@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray as xr
 
 from tcpdynamics import __version__
 from tcpdynamics.errors import DomainError, Ns2Error, ScenarioError, shown, suggestion
+from tcpdynamics.later import xr
 
 from .papers import PAPERS
 

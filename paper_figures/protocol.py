@@ -89,13 +89,21 @@ def _code(source: str, names: Sequence[str]) -> dict[str, str]:
     >>> _code("def f():\\n    return 1", ["f"]) == _code("def f(): return  1", ["f"])
     True
     """
-    out = {}
+    out, lines = {}, source.encode().splitlines(keepends=True)
+
+    def text_of(node: ast.stmt) -> str:
+        """As `ast.get_source_segment`, which splits the whole source into lines each time."""
+        part = lines[node.lineno - 1 : node.end_lineno]
+        part[-1] = part[-1][: node.end_col_offset]
+        part[0] = part[0][node.col_offset :]
+        return b"".join(part).decode()
+
     for node in ast.parse(source).body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name in names:
-            text = ast.get_source_segment(source, node) or ""
+            text = text_of(node)
             for one in (node, *node.body):
                 if isinstance(one, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(one):
-                    text = text.replace(ast.get_source_segment(source, one.body[0]) or "", "")
+                    text = text.replace(text_of(one.body[0]), "")
             out[node.name] = "".join(text.split())
     return out
 

@@ -15,9 +15,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import xarray as xr
-
 from tcpdynamics import __version__
+from tcpdynamics.later import xr
 
 from . import ledger as book
 from .deciding import Decision, _calibrating, decide, solve_aside, solved, undecided, wanted_cases

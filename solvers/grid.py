@@ -9,10 +9,10 @@ from numbers import Rational
 from typing import Any
 
 import numpy as np
-import xarray as xr
 from numpy.typing import NDArray
 
 from tcpdynamics.errors import bare, shown
+from tcpdynamics.later import xr
 
 from .problems import DomainError, Parameter
 from .problems.kinds import check_mapping

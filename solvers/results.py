@@ -10,10 +10,10 @@ from enum import IntEnum
 from typing import Any, Protocol
 
 import numpy as np
-import xarray as xr
 from numpy.typing import NDArray
 
 from tcpdynamics.errors import FailureWarning, bare, shown
+from tcpdynamics.later import xr
 
 from .grid import RESERVED, Grid
 from .problems import ChainError, DomainError, Dynamics, DynamicsError, MarkovChain

@@ -149,7 +149,7 @@ def _linearisable(chosen: Chosen) -> Chosen:
     if type(chosen.model) is not FluidTcpDropTail:
         return chosen
     model = FluidTcpFullQueue(**{f.name: getattr(chosen.model, f.name) for f in fields(chosen.model)})
-    return replace(chosen, model=model, problem=model.dde())
+    return replace(chosen, model=model, view=model.dde)
 
 
 def _at(chosen: Chosen) -> At | None:

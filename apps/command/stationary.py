@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -113,20 +113,23 @@ def _runner(name: str) -> Callable[..., None]:
             texts["reading"] = _reading(kind, texts.get("reading"))
             chosen = _chosen(name, texts, max_points, exact)
         ranges = sum(len(values) > 1 for values in chosen.swept.values())
-        check_outputs(output, chosen.points, ranges, 1, False, marked(_what(chosen), asked()), force)
-        law, counts = _solve(chosen, exact)
+        check_outputs(output, chosen.points, ranges, 1, False, marked(_what(chosen), asked()) if output else "", force)
+        laws = None if output or exact else _from_disk(chosen)
+        if laws is None:
+            law, counts = _solve(chosen, exact)
+            laws = _of_results(law, counts)
         if output:
             merged = counts if law is None else _as_floats(law.merge(counts, combine_attrs="override"))
             title = _title(kind, chosen)
             write_outputs(output, with_settings(merged), lambda: _figure(law, counts), title, wrote)
         if as_json:
-            click.echo(json.dumps(document(kind, chosen, law, counts, exact)))
+            click.echo(json.dumps(document(kind, chosen, laws, exact)))
         elif not output:
             click.echo(_title(kind, chosen))
             if hasattr(chosen.model, "about"):
                 click.echo(chosen.model.about())
             click.echo(getattr(chosen.model, "heading", lambda: HEADING)())
-            click.echo(table(_rows(chosen, counts, exact)))
+            click.echo(table(_rows(chosen, laws, exact)))
 
     return run
 
@@ -172,7 +175,7 @@ def _chosen(name: str, texts: Mapping[str, Any], most: int, exact: bool) -> Chos
         raise InputError(f"{error}{hint}".replace("SubPacketExact", "--model exact")) from None
     if exact:
         _check_digits(chosen)
-    states = len(chosen.problem.labels)
+    states = _states(chosen)
     if states * chosen.points > MAX_CELLS and not _is_followed(chosen):
         raise LimitError(
             f"{chosen.points:,} points of a chain with {states} states are {states * chosen.points:,} numbers, at "
@@ -181,9 +184,14 @@ def _chosen(name: str, texts: Mapping[str, Any], most: int, exact: bool) -> Chos
     return chosen
 
 
+def _states(chosen: Chosen) -> int:
+    model = chosen.model
+    return len(model.states() if hasattr(model, "structure") else chosen.problem.labels)
+
+
 def _is_followed(chosen: Chosen) -> bool:
     """Whether there are so many points that the chain is followed along its loss, as its model can."""
-    too_many = len(chosen.problem.labels) * chosen.points > MAX_LAW
+    too_many = _states(chosen) * chosen.points > MAX_LAW
     return too_many and hasattr(chosen.model, "observe_along") and list(chosen.swept) == ["loss"]
 
 
@@ -228,14 +236,71 @@ def _solve(chosen: Chosen, exact: bool) -> tuple[xr.Dataset | None, xr.Dataset]:
     if _is_followed(chosen):
         with working(f"following {chosen.points:,} chains of {len(chosen.problem.labels):,} states"):
             return None, chosen.model.observe_along()
-    chains = "one chain" if chosen.points == 1 else f"{chosen.points:,} chains"
-    with working(f"solving {chains} of {len(chosen.problem.labels):,} states"):
+    with working(f"solving {_chains(chosen)}"):
         law = solve(chosen.problem, exact=exact, throw=True)
         counts = chosen.model.observe(law)
     return law.transpose(*chosen.swept, ...), counts.transpose(*chosen.swept, ...)
 
 
-def document(kind: str, chosen: Chosen, law: xr.Dataset | None, counts: xr.Dataset, exact: bool) -> dict[str, Any]:
+def _chains(chosen: Chosen) -> str:
+    return f"{'one chain' if chosen.points == 1 else f'{chosen.points:,} chains'} of {_states(chosen):,} states"
+
+
+class Laws(NamedTuple):
+    """What is printed, over the grid in the order of the words.
+
+    Attributes
+    ----------
+    states : labels; none of a chain that is followed along its loss
+    law : (..., states) probabilities, if there are labels
+    sent : (..., packets) as in a model's `observe`
+    mean : (...) packets per RTT
+    """
+
+    states: Sequence[str]
+    law: Any
+    sent: Any
+    mean: Any
+
+
+def _of_results(law: xr.Dataset | None, counts: xr.Dataset) -> Laws:
+    sent, mean = counts.sent.transpose(..., "packets").values, counts.packets_per_rtt.values
+    if law is None:
+        return Laws((), None, sent, mean)
+    return Laws([str(s) for s in law.state.values], law.probability.transpose(..., "state").values, sent, mean)
+
+
+def _from_disk(chosen: Chosen) -> Laws | None:
+    """The same by a program that is kept on disk, without SymPy and xarray; None where it cannot be or a point failed.
+
+    The model has checked that its parameters lie inside their domains.
+    """
+    import inspect
+
+    import numpy as np
+
+    from tcpdynamics.solvers.markov.stationary import law_at
+
+    model, shape = chosen.model, tuple(len(values) for values in chosen.swept.values())
+    if not hasattr(model, "structure"):
+        return None
+    grid = dict(zip(chosen.swept, np.meshgrid(*chosen.swept.values(), indexing="ij"), strict=True))
+    values = {
+        symbol: np.ravel(grid[name]) if name in grid else float(getattr(model, name))
+        for name, symbol in model.symbol_names.items()
+        if getattr(model, name) is not None
+    }
+    with working(f"solving {_chains(chosen)}"):
+        sources = Path(inspect.getfile(type(model))).parent
+        law = law_at(model.structure(), sources, model.chain, values, chosen.points)
+    if law is None:
+        return None
+    sent, window, resent = model.sent_by(law)
+    mean = (window + resent).reshape(shape)
+    return Laws(model.states(), law.T.reshape(*shape, -1), sent.reshape(*shape, -1), mean)
+
+
+def document(kind: str, chosen: Chosen, laws: Laws, exact: bool) -> dict[str, Any]:
     """The documented JSON: one row a loss rate, in the order of the words; more ranges nest. No law, no states."""
 
     def numbers(values: Any) -> Any:
@@ -245,17 +310,14 @@ def document(kind: str, chosen: Chosen, law: xr.Dataset | None, counts: xr.Datas
 
     parameters = {k: v for k, v in chosen.model.provenance().items() if k not in chosen.swept}
     parameters = {k: float(v) if isinstance(v, Fraction) else v for k, v in parameters.items()}
-    of_states = {} if law is None else {
-        "states": [str(s) for s in law.state.values],
-        "probability": numbers(law.probability.transpose(..., "state").values.tolist()),
-    }  # fmt: skip
+    of_states = {"states": list(laws.states), "probability": numbers(laws.law.tolist())} if laws.states else {}
     return {
         "model": kind,
         "parameters": {"class": type(chosen.model).__name__, **parameters},
         **{k: numbers(list(v)) if exact else [float(x) for x in v] for k, v in chosen.swept.items()},
         **of_states,
-        "sent": numbers(counts.sent.transpose(..., "packets").values.tolist()),
-        "packets_per_rtt": numbers(counts.packets_per_rtt.values.tolist()),
+        "sent": numbers(laws.sent.tolist()),
+        "packets_per_rtt": numbers(laws.mean.tolist()),
     }
 
 
@@ -281,15 +343,14 @@ def _title(kind: str, chosen: Chosen) -> str:
     return ", ".join([f"Sub-packet chain, {kind} model ({type(model).__name__}; {', '.join(parameters)})", *ones])
 
 
-def _rows(chosen: Chosen, counts: xr.Dataset, exact: bool) -> list[list[str]]:
+def _rows(chosen: Chosen, laws: Laws, exact: bool) -> list[list[str]]:
     import itertools
 
     show: Callable[[Any], str] = _text if exact else (lambda x: f"{x:.4f}")
-    packets = counts.sizes["packets"]
+    packets = laws.sent.shape[-1]
     rows = [[*chosen.swept, *(f"{n} sent" for n in range(packets)), "packets/RTT"]]
-    sent = counts.sent.transpose(..., "packets").values.reshape(-1, packets)
-    mean = counts.packets_per_rtt.values.ravel()
-    for place, row, rate in zip(itertools.product(*chosen.swept.values()), sent, mean, strict=True):
+    places = itertools.product(*chosen.swept.values())
+    for place, row, rate in zip(places, laws.sent.reshape(-1, packets), laws.mean.ravel(), strict=True):
         rows.append([*(_text(x) if exact else f"{float(x):.6g}" for x in place), *map(show, row), show(rate)])
     return rows
 

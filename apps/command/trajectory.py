@@ -145,7 +145,10 @@ def starting(chosen: Chosen, starts: tuple[str, ...], most: int = MAX_POINTS) ->
                 raise click.UsageError(f"--start {name} gives a value more than once; give each value once")
             swept[f"start_{name}"] = np.asarray(numbers)
     check_points({k: len(v) for k, v in swept.items()}, most)
-    return replace(chosen, problem=problem.starting(values), swept=swept, whole=False) if values else chosen
+    if not values:
+        return chosen
+    started = problem.starting(values)
+    return replace(chosen, view=lambda: started, swept=swept, whole=False)
 
 
 def _check_start(model: Model, name: str, values: list[float]) -> None:

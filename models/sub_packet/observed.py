@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from fractions import Fraction
 from functools import partial
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,8 @@ from .windows import before_a_loss, one_lost, timeout_chance, window_deliveries
 if TYPE_CHECKING:
     import sympy
     import xarray as xr
+
+Array: TypeAlias = NDArray[np.float64]
 
 SOURCE = "Chen et al., section 3"
 
@@ -162,8 +165,7 @@ class SubPacketModel(Model, family="sub-packet"):
         pi = result["probability"]
         dims = tuple(str(d) for d in pi.dims if d != "state")
         mass = np.moveaxis(pi.transpose(*dims, "state").values, -1, 0)
-        counts = np.array(list(self.packets().values()))
-        sent = np.stack([mass[counts == n].sum(axis=0) for n in range(self.w_max + 1)], axis=-1)
+        sent, window, resent = self.sent_by(mass)
         failed = result["status"].transpose(*dims).values != 0
         if failed.any():
             sent[failed] = np.nan
@@ -173,12 +175,9 @@ class SubPacketModel(Model, family="sub-packet"):
             if self.retransmission_loss is None
             else self._beside(pi, dims, "retransmission_loss", self.retransmission_loss)
         )
-        window, exposed, copies, resent = (0 * mass[0] for _ in range(4))
-        for state, n, share in zip(self.packets(), counts.tolist(), mass, strict=True):
-            if n == 1:
-                resent = resent + share
-            elif n:
-                window = window + n * share
+        exposed, copies = 0 * mass[0], 0 * mass[0]
+        for (state, n), share in zip(self.packets().items(), mass, strict=True):
+            if n > 1:
                 exposed = exposed + self._exposed(state, n, p) * share
                 copies = copies + self._copies(state, n, p) * share
 
@@ -199,6 +198,26 @@ class SubPacketModel(Model, family="sub-packet"):
             | {"packets": ("packets", np.arange(self.w_max + 1), {"long_name": "packets sent in an epoch"})},
             attrs=result.attrs,
         )
+
+    def sent_by(self, mass: Array) -> tuple[Array, Array, Array]:
+        """What (states, ...) probabilities send: (..., packets) as in `observe`; packets of windows per RTT; resent."""
+        packets = list(self.packets().values())
+        counts = np.array(packets)
+        sent = np.stack([mass[counts == n].sum(axis=0) for n in range(self.w_max + 1)], axis=-1)
+        window, resent = 0 * mass[0], 0 * mass[0]
+        for n, share in zip(packets, mass, strict=True):
+            if n == 1:
+                resent = resent + share
+            elif n:
+                window = window + n * share
+        return sent, window, resent
+
+    def structure(self) -> str:
+        """What shapes the chain's expressions, as text; chains of one structure differ in the values of symbols."""
+        shape = {f.name: int(getattr(self, f.name)) for f in fields(self) if f.metadata.get("structural", True)}
+        timer: Any = self.base_timeout
+        one = None if dimensions(timer) else Fraction(timer)
+        return f"{type(self).__name__} {shape} {one} {self.retransmission_loss is None}"
 
     def _copies(self, state: str, n: int, p: Value) -> Value:
         """Copies that fast retransmit sends per epoch of a state, for one loss in its window."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import xarray as xr
+
+from tcpdynamics.later import xr
 
 #: Segments of a transfer, and its advertised window.
 SEGMENTS = 100

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import xarray as xr
 from scipy.stats import rankdata
 
+from tcpdynamics.later import xr
 from tcpdynamics.models import OverloadedStar
 
 from ..deciding import predicted, value

@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-import xarray as xr
 from numpy.typing import NDArray
 
 from tcpdynamics.jain import measured_jain
+from tcpdynamics.later import xr
 
 from ..experiments import Axis, Experiment, Setting
 
 Array = NDArray[np.float64]
-Measure = Callable[[xr.Dataset], float]
+Measure: TypeAlias = "Callable[[xr.Dataset], float]"
 
 #: Bytes of a packet, where a case says nothing else.
 SIZE = 1000

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import xarray as xr
 
 from tcpdynamics.charts.look import LEGEND_BELOW
+from tcpdynamics.later import xr
 
 from .. import ledger, rules
 from ..curves import COLOURS

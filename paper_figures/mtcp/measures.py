@@ -7,7 +7,8 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-import xarray as xr
+
+from tcpdynamics.later import xr
 
 #: Links over which data leaves by each of the two routes.
 _FIRST_HOPS = ("a1->a2", "b1->b2")

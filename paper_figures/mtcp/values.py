@@ -5,8 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable
 
-import xarray as xr
-
+from tcpdynamics.later import xr
 from tcpdynamics.models import MtcpThroughput
 
 from ..deciding import predicted, value

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import numpy as np
-import xarray as xr
 
 from tcpdynamics.jain import mean_jain
+from tcpdynamics.later import xr
 from tcpdynamics.models import PftkFull, SubPacketApproximate, SubPacketFresh, SubPacketFull, SubPacketLevels
 from tcpdynamics.solvers import stationary
 
-Measure = Callable[[xr.Dataset], float]
+Measure: TypeAlias = "Callable[[xr.Dataset], float]"
 #: Slices of a scenario are 5 s long; so many make those of 20 s and 60 s.
 FOUR, TWELVE = 4, 12
 #: Warm-up of the scenarios, and the pause that parts two bursts: a quarter of the propagation RTT [s].

@@ -6,7 +6,8 @@ import itertools
 from typing import Any
 
 import numpy as np
-import xarray as xr
+
+from tcpdynamics.later import xr
 
 #: Round-trip time and least timeout [s].
 _RTT, _TIMEOUT = 0.1, 1.0

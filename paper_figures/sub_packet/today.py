@@ -8,10 +8,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
-import xarray as xr
 
+from tcpdynamics.later import xr
 from tcpdynamics.validation.comparisons.crowded_links import LINKS
 
 from .. import rules
@@ -19,7 +20,7 @@ from ..ledger import Claim, get_claim
 from ..rules import Interval
 
 #: Of one sender's part of a result: the interval of what a claim is about.
-Measure = Callable[[xr.Dataset], Interval]
+Measure: TypeAlias = "Callable[[xr.Dataset], Interval]"
 NOTHING = Interval(math.nan, math.nan, math.nan, 0)
 JAIN = "Jain's index, 20 s"
 BUSY = "1 Mbit/s, 100 flows"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import xarray as xr
-
+from tcpdynamics.later import xr
 from tcpdynamics.models import SharedLink
 from tcpdynamics.solvers import self_consistent
 

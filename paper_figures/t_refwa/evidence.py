@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import xarray as xr
 
+from tcpdynamics.later import xr
 from tcpdynamics.models import (
     RttCode,
     TRefwaContinuous,

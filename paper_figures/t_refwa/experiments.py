@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import xarray as xr
 
+from tcpdynamics.later import xr
 from tcpdynamics.models import jain
 
 from ..experiments import Axis, Experiment, Setting

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray as xr
 
 from tcpdynamics.errors import whole
+from tcpdynamics.later import xr
 from tcpdynamics.models import (
     TRefwaContinuous,
     TRefwaDelayed,

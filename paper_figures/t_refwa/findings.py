@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray as xr
 
+from tcpdynamics.later import xr
 from tcpdynamics.models import (
     RttCode,
     TRefwaContinuous,

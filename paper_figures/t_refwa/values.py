@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import xarray as xr
+from tcpdynamics.later import xr
 
 from ..deciding import value
 from .experiments import T_REFWA

@@ -83,14 +83,19 @@ def check_status(
     chain: MarkovChain, grid: Grid, checks: NDArray[np.float64], finite: NDArray[np.bool_] | np.bool_
 ) -> NDArray[np.uint8]:
     """Why points failed: `checks` are the values of `Entries.checks`, `finite` says where the results are."""
-    smallest, largest, off = checks
     status = domain_status(chain, grid)
+    mark_failed(status, checks, finite)
+    return status
+
+
+def mark_failed(status: NDArray[np.uint8], checks: NDArray[np.float64], finite: NDArray[np.bool_] | np.bool_) -> None:
+    """Write into `status` why points failed that had not before: `checks` and `finite` as for `check_status`."""
+    smallest, largest, off = checks
     with np.errstate(invalid="ignore"):
         status[(status == Status.OK) & ~(smallest >= 0)] = Status.NEGATIVE
         sums = (largest <= 1 + SUM_TOLERANCE) & (off <= SUM_TOLERANCE**2)
         status[(status == Status.OK) & ~sums] = Status.ROW_SUM
     status[(status == Status.OK) & ~finite] = Status.REDUCIBLE
-    return status
 
 
 class Expressions(NamedTuple):

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import lru_cache
 from importlib.util import find_spec
 from math import comb
 from numbers import Integral, Real
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import xarray as xr
 from numpy.typing import NDArray
 
 from tcpdynamics.errors import bare, shown
+from tcpdynamics.later import xr
 from tcpdynamics.limits import check_memory, check_work
 
 from ..grid import SINGLE, Grid
 from ..problems import ChainError, ChainModel, DomainError, MarkovChain
 from ..problems.words import domain_text
+from ..programs.on_disk import program_of
 from ..programs.straightline import Program, Unfolded, differentiate_unfolded, run
 from ..programs.wide_floats import solve_blocks
 from ..results import Status, solved
@@ -240,6 +243,33 @@ def stationary_program(problem: MarkovChain | ChainModel) -> Program:
     if not chain.is_symbolic:
         raise ChainError("a program needs a symbolic chain: give transitions as SymPy expressions")
     return _program(entries.expressions_of(chain))
+
+
+def law_at(
+    structure: str,
+    sources: Path,
+    make: Callable[[], MarkovChain],
+    values: Mapping[str, float | NDArray[np.float64]],
+    size: int,
+) -> NDArray[np.float64] | None:
+    """The same distribution as `stationary` gives, by a program that is kept on disk, and without labels.
+
+    Parameters
+    ----------
+    structure, sources : as for `on_disk.program_of`
+    make : callable
+        The chain, where its program must be made.
+    values : mapping parameter -> a number, or (size,) numbers inside its domain
+
+    Returns
+    -------
+    (states, size) probabilities; None where a point failed: `stationary` gives the reason.
+    """
+    program = program_of(structure, sources, lambda: _float_program(entries.expressions_of(make())))
+    computed = _evaluate(program, Grid((), (size,), {}, dict(values)), "auto")
+    law, status = computed[:-CHECKS], np.zeros(size, dtype=np.uint8)
+    entries.mark_failed(status, computed[-CHECKS:], np.isfinite(law.sum(axis=0)))
+    return None if status.any() else law
 
 
 def check_exact(program: Program, *more: str) -> None:

@@ -51,6 +51,9 @@ _UNARY: dict[str, Callable[..., Any]] = {
     "atan": np.arctan,
 }
 
+#: Kind of a step -> how many operands it has.
+KINDS = {**dict.fromkeys(_BINARY, 2), **dict.fromkeys(_UNARY, 1)}
+
 #: Steps that any field has; others need floating-point numbers.
 RATIONAL = frozenset({"input", "const", "add", "sub", "mul", "div"})
 

@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import functools
-import hashlib
-import logging
 import os
-import stat
 import sys
-import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
-
-from .shipped import look_also_in
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -51,12 +45,16 @@ def kept_on_disk(function: _F, stamp: str | None = None, **options: Any) -> _F:
         NUMBA_CACHE_DIR names, the stamp is part of the place: checkouts of the same sources share machine code.
     options : of `numba.njit`
     """
+    from hashlib import sha256
+
     from numba import config
+
+    from .shipped import look_also_in
 
     compiled: Any = _cached(function, options)
     if stamp is not None and not config.DISABLE_JIT:
         compiled._cache._cache_file._source_stamp = stamp
-        folder = hashlib.sha256(stamp.encode()).hexdigest()[:20]
+        folder = sha256(stamp.encode()).hexdigest()[:20]
         if config.CACHE_DIR:
             _keep_by_stamp(compiled._cache, folder, config.CACHE_DIR)
         look_also_in(compiled._cache, folder, stamp)
@@ -105,8 +103,10 @@ STAMPED: dict[str, frozenset[Path]] = {}
 
 def stamp_of(files: Iterable[Path]) -> str:
     """A hash of source files, in the order of their names."""
+    from hashlib import sha256
+
     files = sorted(files)
-    stamp = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
+    stamp = sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
     STAMPED[stamp] = frozenset(path.resolve() for path in files)
     return stamp
 
@@ -115,6 +115,8 @@ def stamp_of(files: Iterable[Path]) -> str:
 def _listen() -> None:
     """Pass Numba's events of compilation on to `announce`."""
     from numba.core import event
+
+    _import_without_blas()
 
     class Compilations(event.Listener):  # type: ignore[misc]
         def on_start(self, event: Any) -> None:
@@ -127,9 +129,27 @@ def _listen() -> None:
     event.register("numba:compile", Compilations())
 
 
+def _import_without_blas() -> None:
+    """Import Numba's functions on arrays, but SciPy's BLAS only once a kernel asks for it, and none of ours does.
+
+    This import looks for BLAS by loading it, a fifth of a second; NumPy's products in a kernel look again themselves.
+    """
+    from numba.np import linalg
+
+    look, linalg.ensure_blas = linalg.ensure_blas, lambda: None
+    try:
+        import numba.np.arraymath  # noqa: F401
+    finally:
+        linalg.ensure_blas = look
+
+
 @functools.cache
 def _private_folder() -> Path:
     """A folder that no other user can write to: whoever fills a cache decides what is run."""
+    import logging
+    import stat
+    import tempfile
+
     user = os.getuid() if hasattr(os, "getuid") else 0
     folder = Path(tempfile.gettempdir(), f"tcpdynamics-{user}")
     try:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -95,3 +99,44 @@ def test_a_law_is_drawn(tmp_path: Path) -> None:
     two = CliRunner().invoke(cli, [*WORDS, "0.1,0.2", "--base-timeout", "2,3", "--output", str(tmp_path / "no.html")])
     assert "a picture shows at most 1 ranges" in str(two.exception)
     assert not (tmp_path / "no.html").exists()
+
+
+#: What a table of a sub-packet chain is printed without, once the chain's program is on disk.
+HEAVY = ("sympy", "xarray", "pandas", "dask", "scipy", "numba")
+
+
+def test_a_chain_of_known_structure_is_printed_without_heavy_libraries(tmp_path: Path) -> None:
+    code = (
+        "import sys, click.testing; from tcpdynamics.apps.command.main import cli; "
+        "done = click.testing.CliRunner().invoke(cli, sys.argv[1:]); "
+        f"print(done.exit_code, sorted({{*{HEAVY}}} & set(sys.modules))); sys.stdout.write(done.stdout)"
+    )
+    words = (*WORDS, "0.1,0.3", "--base-timeout", "2,3", "--json")
+    runs = [
+        subprocess.run(
+            [sys.executable, "-c", code, *words],
+            env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}, capture_output=True, text=True, check=True,
+        )
+        for _ in range(2)
+    ]  # fmt: skip
+    (_, first), (modules, second) = (run.stdout.split("\n", 1) for run in runs)
+    assert modules == "0 []" and first == second and json.loads(second)["probability"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("sub-packet", "--model", "approximate", "--loss", "0.1,1e-9", "--suffix-losses"),
+        ("sub-packet", "--loss", "1e-200,0.3", "--base-timeout", "5/2,3", "--w-max", "12"),
+        ("sub-packet", "--model", "levels", "--loss", "0.1", "--retransmission-loss", "0,0.2", "--early-retransmit"),
+        ("sub-packet-exact", "--loss", "0.1:0.9:5", "--retransmission-loss", "0.05", "--collapse", "2"),
+    ],
+)
+def test_a_program_from_disk_prints_what_the_solver_gives(
+    words: tuple[str, ...], answer: Callable[..., str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    first, second = (answer("stationary", *words, "--json") for _ in range(2))
+    monkeypatch.setattr("tcpdynamics.apps.command.stationary._from_disk", lambda chosen: None)
+    assert first == second == answer("stationary", *words, "--json")
+    assert len(list(tmp_path.rglob("*.json"))) == 1
