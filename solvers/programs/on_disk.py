@@ -32,7 +32,7 @@ def program_of(structure: str, sources: Path, make: Callable[[], Program]) -> Pr
     structure : str
         What the program depends on beside sources.
     sources : Path
-        The folder of the model's sources.
+        The folder of the model's sources, in that of all models.
     make : callable
         Makes the program where the disk has none.
     """
@@ -55,7 +55,7 @@ def _stamp(sources: Path) -> str:
     files = [file for folder in ("markov", "problems", "programs") for file in (solvers / folder).glob("*.py")]
     spec = find_spec("sympy")  # found, not imported
     release = [Path(spec.origin).with_name("release.py")] if spec and spec.origin else []
-    return stamp_of([*files, *sources.glob("*.py"), *release])
+    return stamp_of([*files, *sources.glob("*.py"), *sources.parent.glob("*.py"), *release])
 
 
 def _folders() -> list[Path]:
