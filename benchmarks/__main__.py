@@ -9,6 +9,7 @@ NAMES = (
     "sub_packet_sweep",
     "large_chain",
     "packet_simulator",
+    "replications",
     "mechanisms",
     "trajectories",
     "delay_roots",
