@@ -6,12 +6,11 @@ import contextlib
 import dataclasses
 import json
 import math
-import multiprocessing
 import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
@@ -491,7 +490,10 @@ def _executor(work: ScenarioWork, processes: int | None, executor: Any) -> Itera
         yield executor.get_executor() if hasattr(executor, "get_executor") else executor
         return
     if processes is not None:
-        spawn = multiprocessing.get_context("spawn")
+        from concurrent.futures import ProcessPoolExecutor
+        from multiprocessing import get_context
+
+        spawn = get_context("spawn")
         pool = ProcessPoolExecutor(processes, spawn, initializer=_leave_interrupts_to_the_parent)
         try:
             yield pool

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from tcpdynamics.errors import MAX_NAME, ScenarioError, listed, shown
-from tcpdynamics.solvers.sweeps.fingerprint import fingerprint
 
 from .kernel import hooks
 from .kernel.losses import lose_held as lose_held
@@ -91,6 +90,8 @@ def queue_discipline(name: str) -> Callable[[_C], _C]:
         )
 
     def register(file: _C) -> _C:
+        from tcpdynamics.solvers.sweeps.fingerprint import fingerprint
+
         check_discipline(name, file)
         for hook, shape in HOOKS.items():
             try:

@@ -8,7 +8,6 @@ from types import ModuleType, SimpleNamespace
 from typing import Any, TypeVar
 
 from tcpdynamics.errors import MAX_NAME, ScenarioError, listed, shown, suggestion
-from tcpdynamics.solvers.sweeps.fingerprint import fingerprint
 
 from .kernel import hooks
 from .kernel.windows import DEFAULT, HOOKS, RULES
@@ -71,6 +70,8 @@ def congestion_control(name: str) -> Callable[[_F], _F]:
         )
 
     def register(function: _F) -> _F:
+        from tcpdynamics.solvers.sweeps.fingerprint import fingerprint
+
         hook = function.__name__
         if hook not in HOOKS:
             raise RuleError(f"{name}: a hook must be called {', '.join(HOOKS)}, got {hook}; rename the function")
