@@ -220,7 +220,7 @@ def with_room(record: Any, low: int, high: int) -> tuple[Any, Any]:
             for dim in dims:
                 count *= int(record[dim][0]) if isinstance(dim, str) else dim
             size += -(-count * dtype.itemsize // 64) * 64
-    room = np.zeros(size, np.uint8)
+    room = np.zeros(size + 64, np.uint8)
     for name, place in places.items():
-        mine[f"at_{name}"] = room.ctypes.data + place
+        mine[f"at_{name}"] = -(-room.ctypes.data // 64) * 64 + place  # a row in as few lines of the cache as it has
     return mine, room
