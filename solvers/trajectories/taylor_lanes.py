@@ -52,6 +52,8 @@ watched = _array("watched", INT, "watchers")
 #: Whether a value changes along a motion; whether it depends on parameters and sides of switches only.
 moves = _array("moves", BOOL, "slots")
 fixed = _array("fixed", BOOL, "slots")
+#: Of one lane: degrees of values as polynomials of time, `order` where they are none.
+degree = _array("degree", INT, "slots")
 #: Slots of arguments of exponentials and tanh, and which of the two.
 fading = _array("fading", INT, "fading_operations", 2)
 
