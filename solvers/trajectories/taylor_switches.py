@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from . import taylor_lanes as of
 from .taylor_operations import (
     ADD,
@@ -31,6 +33,10 @@ from .taylor_operations import (
 
 #: Rounding errors of a switch's argument are below this many times what `roundings` adds up.
 ROUNDING = 8 * 2.0**-52
+
+
+#: A part of a step, of its length, in which Newton's steps find the zero of what is nearly a line.
+NEAR = 1e-3
 
 
 @inner
@@ -73,6 +79,13 @@ def _first_negative(b: Any, stack: Any, order: Any) -> Any:
             return low
         if width < 1e-15 or depth + 2 >= stack.shape[0]:
             return low + width
+        if width < NEAR and stack[depth, order] < 0.0:
+            least, most = np.inf, 0.0
+            for k in range(order):
+                fall = stack[depth, k] - stack[depth, k + 1]
+                least, most = min(least, fall), max(most, fall)
+            if most < 2.0 * least:  # nearly a line, with one zero
+                return low + width * stack[depth, 0] / (stack[depth, 0] - stack[depth, order])
         child = depth + 1  # the right half replaces its parent, the left half comes first
         for k in range(order + 1):
             stack[child, k] = stack[depth, 0]
@@ -164,7 +177,7 @@ def next_switch(lanes: Any, lane: Any, h: Any) -> Any:
         change, power = 0.0, 1.0
         for k in range(1, order + 1):
             power *= when
-            change += abs(T[slot, k, lane]) * power
+            change += max(0.0, -sign * T[slot, k, lane]) * power
         fresh = ROUNDING * E[slot, lane]
         if not abs(now) <= near[g, lane] or fresh > near[g, lane]:
             near[g, lane] = fresh
