@@ -136,7 +136,7 @@ def _values_within(lanes: Any, slope: Any) -> None:
     if lanes.clock >= 0:
         add_rows(there + lanes.clock * ROW, series + lanes.clock * slot, at)
     if lanes.inside:
-        call_at(lanes.inside, there, lanes.at_lags)
+        call_at(lanes.inside, there, lanes.at_lags, lanes.at_sides)
     else:
         order_zero(of.code1(lanes), V, of.sides(lanes), of.lags(lanes))
 

@@ -25,7 +25,7 @@ _WORD = ir.IntType(64)
 _CONTRACT = ("contract",)
 
 #: What needs arithmetic only at order 0 too.
-_PLAIN = (opcodes.ADD, opcodes.SUB, opcodes.MUL, opcodes.DIV, opcodes.LAG)
+_PLAIN = (opcodes.ADD, opcodes.SUB, opcodes.MUL, opcodes.DIV, opcodes.LAG, opcodes.STEP)
 
 #: What reads one order of its operands: their other orders may never be stored.
 _ONE_ORDER = (opcodes.ADD, opcodes.SUB, opcodes.MULC, opcodes.ADDC, opcodes.SUBC, opcodes.CSUB, opcodes.DIVC)
@@ -92,9 +92,9 @@ def products(tape: Tape, order: int) -> int:
 
 
 def native_code(tape: Tape, order: int, last: int) -> dict[str, int]:
-    """Addresses of `values(T, lags)`, `inside(V, lags)`, `series(T, lags)` and `advance(T, h)`.
+    """Addresses of `values(T, lags, sides)`, `inside(V, lags, sides)`, `series(T, lags, sides)`, `advance(T, h, 0)`.
 
-    `values` evaluates at the step's beginning, `inside` within it (0 where a function or a switch needs the kernel),
+    `values` evaluates at the step's beginning, `inside` within it (0 where a function needs the kernel),
     `series` fills the coefficients, `advance` takes the step.
 
     Parameters
@@ -124,13 +124,13 @@ def _compile(
 ) -> tuple[int, int, int, int]:
     module = ir.Module()
     slot = (order + 1) * opcodes.ROW
-    kind = ir.FunctionType(ir.VoidType(), [_WORD, _WORD])
+    kind = ir.FunctionType(ir.VoidType(), [_WORD] * 3)
     plain = all(operation[0] in _PLAIN for operation in zero)
     for name, stride in (("values", slot), ("inside", opcodes.ROW)):
         values = ir.Function(module, kind, name)
         w = _Writer(ir.IRBuilder(values.append_basic_block()), values.args[0], stride, {c for _, c, *_ in zero})
         for operation in zero if plain else ():
-            _write(w, operation, 0, values.args[1])
+            _write(w, operation, 0, *values.args[1:])
         w.b.ret_void()
     series = ir.Function(module, kind, "series")
     w = _Writer(ir.IRBuilder(series.append_basic_block()), series.args[0], slot, kept)
@@ -139,7 +139,7 @@ def _compile(
     for k in range(1, last + 1):
         w.new = {row: value for row, value in w.new.items() if row[1] >= k}
         for operation in code:
-            _write(w, operation, k, series.args[1])
+            _write(w, operation, k, *series.args[1:])
         for state, slope in zip(states, rhs, strict=True):
             if k < order:
                 w.put(state, k + 1, w.b.fmul(w.row(slope, k), w.number(1.0 / (k + 1))))
@@ -164,7 +164,7 @@ def _compile(
     return *zero_order, engine.get_function_address("series"), engine.get_function_address("advance")
 
 
-def _write(w: _Writer, operation: tuple[int, ...], k: int, lags: Any) -> None:
+def _write(w: _Writer, operation: tuple[int, ...], k: int, lags: Any, sides: Any) -> None:
     """One operation at order k: the recurrences of `taylor_operations.higher_order`."""
     kind, c, a, b, da, dc = operation
     if kind == opcodes.MUL:
@@ -182,6 +182,15 @@ def _write(w: _Writer, operation: tuple[int, ...], k: int, lags: Any) -> None:
     elif kind == opcodes.DIV:
         difference = w.b.fsub(w.row(a, k), w.convolve(b, c, 1, k, k))
         w.put(c, k, w.b.fdiv(difference, w.row(b, 0)))
+    elif kind == opcodes.STEP:
+        whole = ir.VectorType(_WORD, opcodes.LANES)
+        zero, up, down = (ir.Constant(whole, [side] * opcodes.LANES) for side in (0, 1, -1))
+        address = w.b.inttoptr(w.b.add(sides, ir.Constant(_WORD, b * opcodes.ROW)), whole.as_pointer())
+        side = w.b.load(address, align=8)
+        fresh = w.b.select(w.b.fcmp_ordered(">=", w.row(a, 0), w.number(0.0)), up, down)
+        side = w.b.select(w.b.icmp_signed("==", side, zero), fresh, side)
+        w.b.store(side, address, align=8)
+        w.put(c, 0, w.b.select(w.b.icmp_signed(">", side, zero), w.number(1.0), w.number(0.0)))
     elif kind == opcodes.LAG:
         address = w.b.add(lags, ir.Constant(_WORD, b * opcodes.ROW))
         lag = w.b.load(w.b.inttoptr(address, _VECTOR.as_pointer()), align=8)

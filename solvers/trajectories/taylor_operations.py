@@ -211,16 +211,16 @@ def count_apart(
 
 
 @intrinsic
-def call_at(typing: Any, function: Any, a: Any, b: Any) -> Any:
-    """Call void(int, int) at an address."""
+def call_at(typing: Any, function: Any, a: Any, b: Any, c: Any) -> Any:
+    """Call void(int, int, int) at an address."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         word = ir.IntType(64)
-        kind = ir.FunctionType(ir.VoidType(), [word, word]).as_pointer()
+        kind = ir.FunctionType(ir.VoidType(), [word] * 3).as_pointer()
         builder.call(builder.inttoptr(args[0], kind), args[1:])
         return context.get_dummy_value()
 
-    return types.void(types.intp, types.intp, types.intp), generate
+    return types.void(*[types.intp] * 4), generate
 
 
 @inner

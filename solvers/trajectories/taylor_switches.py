@@ -137,26 +137,32 @@ def roundings(code: Any, T: Any, E: Any) -> None:
         kind, c, a, b = code[i, 0], code[i, 1], code[i, 2], code[i, 3]
         if kind == LAG:
             continue
-        for lane in range(LANES):
-            value = abs(T[c, 0, lane])
-            if kind == STEP:
-                E[c, lane] = 0.0
-            elif kind == ADD or kind == SUB:
-                E[c, lane] = E[a, lane] + E[b, lane]
-            elif kind == MUL:
+        if kind == MUL:
+            for lane in range(LANES):
+                value = abs(T[c, 0, lane])
                 E[c, lane] = value + abs(T[b, 0, lane]) * E[a, lane] + abs(T[a, 0, lane]) * E[b, lane]
-            elif kind == DIV:
+        elif kind == DIV:
+            for lane in range(LANES):
+                value = abs(T[c, 0, lane])
                 E[c, lane] = value + (E[a, lane] + value * E[b, lane]) / abs(T[b, 0, lane])
-            elif kind == EXP:
-                E[c, lane] = value + value * E[a, lane]
-            elif kind == LOG:
-                E[c, lane] = value + E[a, lane] / abs(T[a, 0, lane])
-            elif kind == POW:
-                E[c, lane] = value + value * abs(T[b, 0, lane]) * E[a, lane] / abs(T[a, 0, lane])
-            elif kind == SIN or kind == COS or kind == TANH or kind == ATAN:
-                E[c, lane] = value + abs(T[b, 0, lane]) * E[a, lane]
-            else:
-                E[c, lane] = value + E[a, lane]
+        elif kind == ADD or kind == SUB:
+            for lane in range(LANES):
+                E[c, lane] = E[a, lane] + E[b, lane]
+        else:
+            for lane in range(LANES):
+                value = abs(T[c, 0, lane])
+                if kind == STEP:
+                    E[c, lane] = 0.0
+                elif kind == EXP:
+                    E[c, lane] = value + value * E[a, lane]
+                elif kind == LOG:
+                    E[c, lane] = value + E[a, lane] / abs(T[a, 0, lane])
+                elif kind == POW:
+                    E[c, lane] = value + value * abs(T[b, 0, lane]) * E[a, lane] / abs(T[a, 0, lane])
+                elif kind == SIN or kind == COS or kind == TANH or kind == ATAN:
+                    E[c, lane] = value + abs(T[b, 0, lane]) * E[a, lane]
+                else:
+                    E[c, lane] = value + E[a, lane]
 
 
 @inner
