@@ -88,10 +88,10 @@ def _note_degrees(lanes: Any, lane: Any) -> None:
             second = degree[b] if b >= 0 else 0
             if kind == LAG:
                 continue
-            if T[c, 0, lane] == 0.0 and (
-                (first == 0 and T[a, 0, lane] == 0.0 and (kind == MUL or kind == DIV or kind == DIVC))
-                or (second == 0 and (kind == MUL or kind == MULC) and T[b, 0, lane] == 0.0)
-            ):
+            nothing = (kind == MUL or kind == MULC) and second == 0 and T[b, 0, lane] == 0.0
+            if kind == MUL or kind == DIV or kind == DIVC:
+                nothing = nothing or (first == 0 and T[a, 0, lane] == 0.0)
+            if nothing and T[c, 0, lane] == 0.0:
                 degree[c] = 0
             elif kind == MUL:
                 degree[c] = min(first + second, order)
