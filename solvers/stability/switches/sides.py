@@ -198,10 +198,19 @@ def _feasible(cone: Array) -> NDArray[np.bool_]:
         up = ((cone[:, :, 0] > 0) | flat).all(axis=1)
         down = ((cone[:, :, 0] < 0) | flat).all(axis=1)
         return np.asarray(up | down) if n == 1 else np.ones(m, bool)
-    out = np.ones(m, bool)
-    smallest = np.linalg.svd(cone, compute_uv=False)[:, -1] if c <= n else np.zeros(m)
-    for i in np.flatnonzero((smallest < 1e-9) | flat.any(axis=1)):  # independent rows allow every side
-        out[i] = _has_inside(cone[i][~flat[i]])
+    out, alike = np.ones(m, bool), flat.copy()
+    for i in range(c):
+        for j in range(i):
+            both = ~(flat[:, i] | flat[:, j])
+            out &= ~(both & (np.linalg.norm(cone[:, i] + cone[:, j], axis=1) <= _OPPOSITE))
+            alike[:, i] |= both & (np.linalg.norm(cone[:, i] - cone[:, j], axis=1) <= _ALIKE)
+    for mask in np.unique(~alike[out], axis=0):
+        points = np.flatnonzero(out & (~alike == mask).all(axis=1))
+        rows, count = cone[points][:, mask], int(mask.sum())
+        if 1 < count <= n:  # independent rows allow every side
+            points = points[np.linalg.svd(rows, compute_uv=False)[:, -1] < 1e-9]
+        if count > 1:
+            out[points] = [_has_inside(cone[i, mask]) for i in points]
     return out
 
 
@@ -209,14 +218,7 @@ def _has_inside(rows: Array) -> bool:
     """Whether some h has rows @ h > 0, of unit rows."""
     from scipy.optimize import linprog
 
-    opposite = np.linalg.norm(rows[:, None] + rows[None], axis=2) <= _OPPOSITE
-    if opposite.any():
-        return False
-    alike = np.tril(np.linalg.norm(rows[:, None] - rows[None], axis=2) <= _ALIKE, -1)
-    rows = rows[~alike.any(axis=1)]
     c, n = rows.shape
-    if c <= 1 or (c <= n and np.linalg.svd(rows, compute_uv=False)[-1] >= 1e-9):
-        return True  # independent rows allow every side
     matrix = np.hstack([-rows, np.ones((c, 1))])  # the largest t with rows @ h >= t in a box
     result = linprog(np.append(np.zeros(n), -1.0), matrix, np.zeros(c), bounds=[(-1, 1)] * n + [(None, 1)])
     return bool(result.status == 0 and -result.fun > 1e-9)
