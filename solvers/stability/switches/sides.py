@@ -82,9 +82,8 @@ def on_switches(
     out: list[Sides] = []
     if not on.size:
         return out
-    patterns, which = np.unique(on_each[:, on], axis=1, return_inverse=True)
-    for i, pattern in enumerate(patterns.T):
-        index = on[which.ravel() == i]
+    for pattern in _patterns(on_each[:, on].T):
+        index = on[(on_each[:, on].T == pattern).all(axis=1)]
         switches = tuple(system.equations.switches[j] for j in np.flatnonzero(pattern))
         tied_points = _Tied(system, states[:, index], points[index], index, tau[index], switches)
         for group, differ in _sides_at(tied_points):
@@ -93,6 +92,11 @@ def on_switches(
             if differ.any():
                 out.append(group.take(differ))
     return out
+
+
+def _patterns(rows: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """The different rows, in order; those of a chart are mostly the same."""
+    return rows[:1] if (rows == rows[:1]).all() else np.unique(rows, axis=0)
 
 
 @dataclass(frozen=True)
@@ -162,7 +166,7 @@ def _compare_sides(on: _Tied, sets: Iterable[tuple[float, ...]]) -> Iterator[tup
         possible.append(_feasible(directions))
     rate, slope, cone = (np.stack(x, axis=1) for x in (rates, slopes, cones))  # (m, sides, ...)
     reachable = np.stack(possible, axis=1)
-    for mask in np.unique(reachable, axis=0):
+    for mask in _patterns(reachable):
         rows = np.flatnonzero((reachable == mask).all(axis=1))
         if not mask.any():
             continue
@@ -204,7 +208,7 @@ def _feasible(cone: Array) -> NDArray[np.bool_]:
             both = ~(flat[:, i] | flat[:, j])
             out &= ~(both & (np.linalg.norm(cone[:, i] + cone[:, j], axis=1) <= _OPPOSITE))
             alike[:, i] |= both & (np.linalg.norm(cone[:, i] - cone[:, j], axis=1) <= _ALIKE)
-    for mask in np.unique(~alike[out], axis=0):
+    for mask in _patterns(~alike[out]):
         points = np.flatnonzero(out & (~alike == mask).all(axis=1))
         rows, count = cone[points][:, mask], int(mask.sum())
         if 1 < count <= n:  # independent rows allow every side
