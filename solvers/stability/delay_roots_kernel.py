@@ -125,11 +125,11 @@ def _invert(m: Array, inverse: Array) -> complex:
             inverse[i, j] = 0.0
         inverse[i, i] = 1.0
     for c in range(n):
-        best, most = c, abs(m[c, c].real) + abs(m[c, c].imag)
+        best, largest = c, abs(m[c, c].real) + abs(m[c, c].imag)
         for i in range(c + 1, n):
             large = abs(m[i, c].real) + abs(m[i, c].imag)
-            if large > most:
-                best, most = i, large
+            if large > largest:
+                best, largest = i, large
         size = abs(m[best, c])
         if not size > 0.0 or not np.isfinite(size):
             return 0.0j

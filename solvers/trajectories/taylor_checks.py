@@ -102,9 +102,9 @@ def _note_degrees(lanes: Any, lane: Any) -> None:
         more = False
         for i in range(states.shape[0]):
             linear = 1 if T[rhs[i], 0, lane] != 0.0 else 0
-            known = min(degree[rhs[i]] + 1 if degree[rhs[i]] > 0 else linear, order)
-            more = more or known < degree[states[i]]
-            degree[states[i]] = known
+            integral = min(degree[rhs[i]] + 1 if degree[rhs[i]] > 0 else linear, order)
+            more = more or integral < degree[states[i]]
+            degree[states[i]] = integral
         if not more:
             return
 

@@ -210,7 +210,7 @@ def bind(given: Mapping[str, Any]) -> Any:
     for name, (dtype, dims) in ARRAYS.items():
         if name not in given:
             record[f"at_{name}"] = -sized["room"]  # a place in the room of `with_room`
-            count = prod(sized[dim] if isinstance(dim, str) else dim for dim in dims)
+            count = prod(sized.get(dim, 0) if isinstance(dim, str) else dim for dim in dims)
             sized["room"] += -(-count * dtype.itemsize // 64) * 64
     for name in (*_DIMENSIONS, *_WHOLE, *_REAL):
         record[name] = sized[name] if name in sized else given.get(name, 0)
@@ -222,6 +222,6 @@ def with_room(record: Any, low: int, high: int) -> tuple[Any, Any]:
     mine, room = record.copy(), np.zeros(int(record["room"][0]), np.uint8)
     mine["low"], mine["high"] = low, high
     addresses = mine.view(INT)[: len(ARRAYS)]
-    own = addresses < 0
-    addresses[own] = room.ctypes.data // 64 * 64 - addresses[own]  # a row in as few lines of the cache as it has
+    places = addresses < 0
+    addresses[places] = room.ctypes.data // 64 * 64 - addresses[places]  # a row in as few lines of the cache as it has
     return mine, room

@@ -37,8 +37,8 @@ _ENGINES: list[Any] = []
 class _Writer:
     """Rows by slot and order, of which only those of some slots are stored."""
 
-    def __init__(self, builder: Any, base: Any, slot: int, kept: Container[int]) -> None:
-        self.b, self.base, self.slot, self.kept = builder, base, slot, kept
+    def __init__(self, builder: Any, base: Any, slot: int, stored: Container[int]) -> None:
+        self.b, self.base, self.slot, self.stored = builder, base, slot, stored
         self.new: dict[tuple[int, int], Any] = {}
 
     def _at(self, slot: int, k: int) -> Any:
@@ -53,7 +53,7 @@ class _Writer:
 
     def put(self, slot: int, k: int, value: Any) -> None:
         self.new[slot, k] = value
-        if slot in self.kept:
+        if slot in self.stored:
             self.b.store(value, self._at(slot, k), align=8)
 
     def number(self, value: float) -> Any:
@@ -104,11 +104,11 @@ def native_code(tape: Tape, order: int, last: int) -> dict[str, int]:
     """
     codes = (tuple(map(tuple, code.tolist())) for code in (tape.code1, tape.code2))
     read = (tape.states, tape.recorded, tape.past, tape.delayed, tape.guards[:, 0])
-    kept = set(np.concatenate(read).tolist())
+    stored = set(np.concatenate(read).tolist())
     for kind, *slots in tape.code2.tolist():
         if kind not in _ONE_ORDER:
-            kept.update(slots[1:] if kind == opcodes.MUL else slots)
-    addresses = _compile(*codes, tuple(tape.states.tolist()), tuple(tape.rhs.tolist()), frozenset(kept), order, last)
+            stored.update(slots[1:] if kind == opcodes.MUL else slots)
+    addresses = _compile(*codes, tuple(tape.states.tolist()), tuple(tape.rhs.tolist()), frozenset(stored), order, last)
     return dict(zip(("values", "inside", "series", "advance"), addresses, strict=True))
 
 
@@ -118,7 +118,7 @@ def _compile(
     code: tuple[tuple[int, ...], ...],
     states: tuple[int, ...],
     rhs: tuple[int, ...],
-    kept: frozenset[int],
+    stored: frozenset[int],
     order: int,
     last: int,
 ) -> tuple[int, int, int, int]:
@@ -133,7 +133,7 @@ def _compile(
             _write(w, operation, 0, *values.args[1:])
         w.b.ret_void()
     series = ir.Function(module, kind, "series")
-    w = _Writer(ir.IRBuilder(series.append_basic_block()), series.args[0], slot, kept)
+    w = _Writer(ir.IRBuilder(series.append_basic_block()), series.args[0], slot, stored)
     for state, slope in zip(states, rhs, strict=True):
         w.put(state, 1, w.row(slope, 0))
     for k in range(1, last + 1):
@@ -183,9 +183,9 @@ def _write(w: _Writer, operation: tuple[int, ...], k: int, lags: Any, sides: Any
         difference = w.b.fsub(w.row(a, k), w.convolve(b, c, 1, k, k))
         w.put(c, k, w.b.fdiv(difference, w.row(b, 0)))
     elif kind == opcodes.STEP:
-        whole = ir.VectorType(_WORD, opcodes.LANES)
-        zero, up, down = (ir.Constant(whole, [side] * opcodes.LANES) for side in (0, 1, -1))
-        address = w.b.inttoptr(w.b.add(sides, ir.Constant(_WORD, b * opcodes.ROW)), whole.as_pointer())
+        words = ir.VectorType(_WORD, opcodes.LANES)
+        zero, up, down = (ir.Constant(words, [side] * opcodes.LANES) for side in (0, 1, -1))
+        address = w.b.inttoptr(w.b.add(sides, ir.Constant(_WORD, b * opcodes.ROW)), words.as_pointer())
         side = w.b.load(address, align=8)
         fresh = w.b.select(w.b.fcmp_ordered(">=", w.row(a, 0), w.number(0.0)), up, down)
         side = w.b.select(w.b.icmp_signed("==", side, zero), fresh, side)

@@ -80,11 +80,11 @@ def _first_negative(b: Any, stack: Any, order: Any) -> Any:
         if width < 1e-15 or depth + 2 >= stack.shape[0]:
             return low + width
         if width < NEAR and stack[depth, order] < 0.0:
-            least, most = np.inf, 0.0
+            flattest, steepest = np.inf, 0.0
             for k in range(order):
                 fall = stack[depth, k] - stack[depth, k + 1]
-                least, most = min(least, fall), max(most, fall)
-            if most < 2.0 * least:  # nearly a line, with one zero
+                flattest, steepest = min(flattest, fall), max(steepest, fall)
+            if steepest < 2.0 * flattest:  # nearly a line, with one zero
                 return low + width * stack[depth, 0] / (stack[depth, 0] - stack[depth, order])
         child = depth + 1  # the right half replaces its parent, the left half comes first
         for k in range(order + 1):
