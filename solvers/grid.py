@@ -166,8 +166,7 @@ def _from_plain(name: str, value: Any) -> xr.DataArray:
         raise DomainError(f"{bare(name)} must be numeric, got {plain.dtype} values such as {shown(value)}")
     if plain.dtype.kind == "f" and plain.dtype.itemsize not in (4, 8):  # pandas has no index of such
         plain = plain.astype(np.float64)
-    array = xr.DataArray(plain, dims=(name,) * plain.ndim, name=name)
-    return array.assign_coords({name: plain}) if plain.ndim else array
+    return xr.DataArray(plain, {name: plain} if plain.ndim else None, (name,) * plain.ndim, name)
 
 
 def _from_objects(name: str, array: NDArray[Any]) -> NDArray[Any]:

@@ -361,17 +361,25 @@ def split(stack: Array) -> tuple[Array, Array]:
     norm = np.sqrt((np.abs(stack) ** 2).sum(axis=(2, 3)))
     mix = np.sqrt(np.arange(2.0, 2.0 + count)) % 1.0 + 0.5
     weight = mix / np.where(norm > 0, norm, 1.0)
-    combined = (weight[:, :, None, None] * stack).sum(axis=1)
     asymmetry = np.abs(stack - np.swapaxes(stack, 2, 3)).max(axis=(2, 3))
-    if (asymmetry <= 4e-16 * norm).all():
+    symmetric = (asymmetry <= 4e-16 * norm).all()
+    works = np.ones(m, bool)
+    if count > 1 and not symmetric:  # triangular matrices have a commutator whose square has no trace
+        turned = stack[:, 0] @ stack[:, 1] - stack[:, 1] @ stack[:, 0]
+        works = ~(np.abs(np.einsum("mij,mji->m", turned, turned)) > 1e-9 * (norm[:, 0] * norm[:, 1]) ** 2)
+    stack, norm, weight = stack[works], norm[works], weight[works]
+    combined = (weight[:, :, None, None] * stack).sum(axis=1)
+    if symmetric:
         basis = np.linalg.eigh(combined)[1]
     else:
         basis = np.linalg.qr(np.linalg.eig(combined)[1])[0]
     rotated = np.conj(np.swapaxes(basis, 1, 2))[:, None] @ stack @ basis[:, None]
     below = np.abs(np.tril(rotated, -1)).max(axis=(2, 3))
-    diagonals = np.diagonal(rotated, axis1=2, axis2=3)
-    diagonals = np.where(np.abs(diagonals) <= _LEFT * norm[:, :, None], 0.0, diagonals)
-    return diagonals, (below <= _LEFT * norm).all(axis=1)
+    entries = np.diagonal(rotated, axis1=2, axis2=3)
+    diagonals = np.zeros((m, count, n), entries.dtype)
+    diagonals[works] = np.where(np.abs(entries) <= _LEFT * norm[:, :, None], 0.0, entries)
+    works[works] = (below <= _LEFT * norm).all(axis=1)
+    return diagonals, works
 
 
 # ------------------------------------------------------------ one state, one delay

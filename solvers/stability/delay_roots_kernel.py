@@ -125,10 +125,11 @@ def _invert(m: Array, inverse: Array) -> complex:
             inverse[i, j] = 0.0
         inverse[i, i] = 1.0
     for c in range(n):
-        best = c
+        best, largest = c, abs(m[c, c].real) + abs(m[c, c].imag)
         for i in range(c + 1, n):
-            if abs(m[i, c]) > abs(m[best, c]):
-                best = i
+            large = abs(m[i, c].real) + abs(m[i, c].imag)
+            if large > largest:
+                best, largest = i, large
         size = abs(m[best, c])
         if not size > 0.0 or not np.isfinite(size):
             return 0.0j
@@ -138,10 +139,11 @@ def _invert(m: Array, inverse: Array) -> complex:
                 m[c, j], m[best, j] = m[best, j], m[c, j]
                 inverse[c, j], inverse[best, j] = inverse[best, j], inverse[c, j]
         pivot = m[c, c]
-        phase *= pivot / size
+        phase *= complex(pivot.real / size, pivot.imag / size)
+        part = 1.0 / pivot
         for j in range(n):
-            m[c, j] /= pivot
-            inverse[c, j] /= pivot
+            m[c, j] *= part
+            inverse[c, j] *= part
         for i in range(n):
             if i != c and m[i, c] != 0.0:
                 factor = m[i, c]

@@ -12,7 +12,26 @@ from typing import Any
 import numpy as np
 
 from . import taylor_lanes as of
-from .taylor_operations import LANES, ROW, add_rows, call_at, copy_row, count_apart, inner, order_zero, series_at
+from .taylor_operations import (
+    ADD,
+    ADDC,
+    CSUB,
+    DIV,
+    DIVC,
+    LAG,
+    LANES,
+    MUL,
+    MULC,
+    ROW,
+    SUB,
+    add_rows,
+    call_at,
+    copy_row,
+    count_apart,
+    inner,
+    order_zero,
+    series_at,
+)
 from .taylor_switches import ROUNDING, roundings
 
 #: Places of a step at which slopes are compared where the upper half of the terms vanishes; else one, its end.
@@ -49,17 +68,60 @@ def _vanishes(T: Any, slot: Any, order: Any, lane: Any) -> Any:
 
 
 @inner
+def _note_degrees(lanes: Any, lane: Any) -> None:
+    """Degrees of values that are polynomials of time along this step, whatever the others do; else `order`.
+
+    A switch or a parameter that is zero makes them so: a queue that stays empty, a window while nothing is lost.
+    """
+    T, code2, states, rhs, order = of.T(lanes), of.code2(lanes), of.states(lanes), of.rhs(lanes), lanes.order
+    degree, delayed = of.degree(lanes), of.delayed(lanes)
+    for s in range(T.shape[0]):
+        degree[s] = order if of.moves(lanes)[s] else 0
+    for d in range(delayed.shape[0]):
+        past = delayed[d]
+        while of.lags(lanes)[d, lane] > 0.0 and degree[past] > 0 and T[past, degree[past], lane] == 0.0:
+            degree[past] -= 1
+    for _ in range(states.shape[0]):
+        for i in range(code2.shape[0]):
+            kind, c, a, b = code2[i, 0], code2[i, 1], code2[i, 2], code2[i, 3]
+            first = degree[a]
+            second = degree[b] if b >= 0 else 0
+            if kind == LAG:
+                continue
+            nothing = (kind == MUL or kind == MULC) and second == 0 and T[b, 0, lane] == 0.0
+            if kind == MUL or kind == DIV or kind == DIVC:
+                nothing = nothing or (first == 0 and T[a, 0, lane] == 0.0)
+            if nothing and T[c, 0, lane] == 0.0:
+                degree[c] = 0
+            elif kind == MUL:
+                degree[c] = min(first + second, order)
+            elif kind == MULC or kind == DIVC or ADDC <= kind <= CSUB or kind == ADD or kind == SUB:
+                degree[c] = max(first, second)
+            else:
+                degree[c] = first if second == 0 and (first == 0 or kind == DIV) else order
+        more = False
+        for i in range(states.shape[0]):
+            linear = 1 if T[rhs[i], 0, lane] != 0.0 else 0
+            integral = min(degree[rhs[i]] + 1 if degree[rhs[i]] > 0 else linear, order)
+            more = more or integral < degree[states[i]]
+            degree[states[i]] = integral
+        if not more:
+            return
+
+
+@inner
 def _is_blind(lanes: Any, lane: Any) -> Any:
     """Whether the upper half of a series that moves has no term: of a state, or of a value that is watched."""
-    T, states, rhs, watched, order = (of.T(lanes), of.states(lanes), of.rhs(lanes), of.watched(lanes), lanes.order)
+    T, states, watched, order, degree = of.T(lanes), of.states(lanes), of.watched(lanes), lanes.order, of.degree(lanes)
+    _note_degrees(lanes, lane)
     for i in range(states.shape[0]):
-        if of.moves(lanes)[rhs[i]] and _vanishes(T, states[i], order, lane):
+        if degree[states[i]] == order and _vanishes(T, states[i], order, lane):
             at_rest = lanes.clock < 0
             for j in range(states.shape[0]):
                 at_rest = at_rest and T[states[j], 1, lane] == 0.0
             return not at_rest
     for i in range(watched.shape[0]):
-        if _vanishes(T, watched[i], order, lane):
+        if degree[watched[i]] == order and _vanishes(T, watched[i], order, lane):
             return True
     return False
 
@@ -74,7 +136,7 @@ def _values_within(lanes: Any, slope: Any) -> None:
     if lanes.clock >= 0:
         add_rows(there + lanes.clock * ROW, series + lanes.clock * slot, at)
     if lanes.inside:
-        call_at(lanes.inside, there, lanes.at_lags)
+        call_at(lanes.inside, there, lanes.at_lags, lanes.at_sides)
     else:
         order_zero(of.code1(lanes), V, of.sides(lanes), of.lags(lanes))
 
@@ -173,7 +235,7 @@ def _terms(T: Any, slot: Any, order: Any, h: Any, lane: Any, derivative: Any) ->
 
 @inner
 def _ends_agree(lanes: Any) -> Any:
-    """Whether slopes and watched values agree at the ends of all steps, and no last term is zero.
+    """Whether slopes and watched values agree at the ends of all steps, and no series that ends there is blind.
 
     Lanes where they do not stay `suspect`. Most steps end here, so this is one pass over rows, without roundings.
     """
@@ -200,7 +262,7 @@ def _ends_agree(lanes: Any) -> Any:
         count_apart(count, mine, value, one, size, slopes, at, s + top, floor, share)
     again = False
     for lane in range(LANES):
-        suspect[lane] = suspect[lane] and rows[1, lane] > 0.0
+        suspect[lane] = suspect[lane] and rows[1, lane] > 0.0 and (rows[1, lane] >= 1.0 or _is_blind(lanes, lane))
         again = again or suspect[lane]
     return not again
 

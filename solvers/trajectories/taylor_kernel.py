@@ -70,7 +70,7 @@ def integrate(records: Any) -> None:
         check_steps(lanes)
         _take_steps(lanes)
         if lanes.advance:
-            call_at(lanes.advance, lanes.at_T, lanes.at_h)
+            call_at(lanes.advance, lanes.at_T, lanes.at_h, 0)
         else:
             _advance(lanes)
 
@@ -117,11 +117,11 @@ def _write_series(lanes: Any) -> None:
     if lanes.delays:
         look_back(lanes)
     if lanes.values:
-        call_at(lanes.values, base, lag_row)
+        call_at(lanes.values, base, lag_row, lanes.at_sides)
     else:
         order_zero(of.code1(lanes), T, of.sides(lanes), lags)
     if lanes.series:
-        call_at(lanes.series, base, lag_row)
+        call_at(lanes.series, base, lag_row, lanes.at_sides)
         return
     states, rhs, code2, tmp = of.states(lanes), of.rhs(lanes), of.code2(lanes), of.tmp(lanes).ctypes.data
     for i in range(states.shape[0]):

@@ -7,7 +7,7 @@ holds the addresses, the dimensions and single numbers (see `tcpdynamics.address
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import comb
+from math import comb, prod
 from typing import Any
 
 import numpy as np
@@ -52,6 +52,8 @@ watched = _array("watched", INT, "watchers")
 #: Whether a value changes along a motion; whether it depends on parameters and sides of switches only.
 moves = _array("moves", BOOL, "slots")
 fixed = _array("fixed", BOOL, "slots")
+#: Of one lane: degrees of values as polynomials of time, `order` where they are none.
+degree = _array("degree", INT, "slots")
 #: Slots of arguments of exponentials and tanh, and which of the two.
 fading = _array("fading", INT, "fading_operations", 2)
 
@@ -149,7 +151,7 @@ stack = _array("stack", FLOAT, 128, "stack_width")
 #: Single numbers. `values`, `inside`, `series`, `advance` are addresses of machine code (see `taylor_native`), or 0.
 _WHOLE = (
     "low", "high", "upcoming", "active", "order", "final_order", "clock", "of_switches", "max_steps",
-    "values", "inside", "series", "advance",
+    "values", "inside", "series", "advance", "room",
 )  # fmt: skip
 _REAL = ("begin", "rtol", "atol", "max_step")
 _DIMENSIONS = tuple(dict.fromkeys(d for _, dims in ARRAYS.values() for d in dims if isinstance(d, str)))
@@ -204,6 +206,12 @@ def bind(given: Mapping[str, Any]) -> Any:
         "row_count": 5 + sized["dimension"], "compared": sized["dimension"] + sized["watchers"],
         "stack_width": sized["terms"] + 2,
     }  # fmt: skip
+    sized["room"] = 64
+    for name, (dtype, dims) in ARRAYS.items():
+        if name not in given:
+            record[f"at_{name}"] = -sized["room"]  # a place in the room of `with_room`
+            count = prod(sized.get(dim, 0) if isinstance(dim, str) else dim for dim in dims)
+            sized["room"] += -(-count * dtype.itemsize // 64) * 64
     for name in (*_DIMENSIONS, *_WHOLE, *_REAL):
         record[name] = sized[name] if name in sized else given.get(name, 0)
     return record
@@ -211,16 +219,9 @@ def bind(given: Mapping[str, Any]) -> Any:
 
 def with_room(record: Any, low: int, high: int) -> tuple[Any, Any]:
     """A bound record's copy for trajectories low..high-1, and memory for its own state, which must be kept."""
-    mine, places, size = record.copy(), {}, 0
+    mine, room = record.copy(), np.zeros(int(record["room"][0]), np.uint8)
     mine["low"], mine["high"] = low, high
-    for name, (dtype, dims) in ARRAYS.items():
-        if record[f"at_{name}"][0] == 0:
-            places[name] = size
-            count = 1
-            for dim in dims:
-                count *= int(record[dim][0]) if isinstance(dim, str) else dim
-            size += -(-count * dtype.itemsize // 64) * 64
-    room = np.zeros(size, np.uint8)
-    for name, place in places.items():
-        mine[f"at_{name}"] = room.ctypes.data + place
+    addresses = mine.view(INT)[: len(ARRAYS)]
+    places = addresses < 0
+    addresses[places] = room.ctypes.data // 64 * 64 - addresses[places]  # a row in as few lines of the cache as it has
     return mine, room

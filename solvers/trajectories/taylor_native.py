@@ -6,10 +6,12 @@ instructions on the same rows of `T`. Nothing passes through source text. Worth 
 
 from __future__ import annotations
 
+from collections.abc import Container
 from functools import lru_cache
 from typing import Any
 
 import llvmlite.binding as llvm
+import numpy as np
 from llvmlite import ir
 
 from . import taylor_operations as opcodes
@@ -23,27 +25,36 @@ _WORD = ir.IntType(64)
 _CONTRACT = ("contract",)
 
 #: What needs arithmetic only at order 0 too.
-_PLAIN = (opcodes.ADD, opcodes.SUB, opcodes.MUL, opcodes.DIV, opcodes.LAG)
+_PLAIN = (opcodes.ADD, opcodes.SUB, opcodes.MUL, opcodes.DIV, opcodes.LAG, opcodes.STEP)
+
+#: What reads one order of its operands: their other orders may never be stored.
+_ONE_ORDER = (opcodes.ADD, opcodes.SUB, opcodes.MULC, opcodes.ADDC, opcodes.SUBC, opcodes.CSUB, opcodes.DIVC)
 
 #: The code lives as long as its engine.
 _ENGINES: list[Any] = []
 
 
 class _Writer:
-    """Rows by slot and order, loaded where they are used: the processor folds a load into the operation."""
+    """Rows by slot and order, of which only those of some slots are stored."""
 
-    def __init__(self, builder: Any, base: Any, slot: int) -> None:
-        self.b, self.base, self.slot = builder, base, slot
+    def __init__(self, builder: Any, base: Any, slot: int, stored: Container[int]) -> None:
+        self.b, self.base, self.slot, self.stored = builder, base, slot, stored
+        self.new: dict[tuple[int, int], Any] = {}
 
     def _at(self, slot: int, k: int) -> Any:
         address = self.b.add(self.base, ir.Constant(_WORD, slot * self.slot + k * opcodes.ROW))
         return self.b.inttoptr(address, _VECTOR.as_pointer())
 
-    def row(self, slot: int, k: int) -> Any:
+    def load(self, slot: int, k: int) -> Any:
         return self.b.load(self._at(slot, k), align=8)
 
+    def row(self, slot: int, k: int) -> Any:
+        return self.new[slot, k] if (slot, k) in self.new else self.load(slot, k)
+
     def put(self, slot: int, k: int, value: Any) -> None:
-        self.b.store(value, self._at(slot, k), align=8)
+        self.new[slot, k] = value
+        if slot in self.stored:
+            self.b.store(value, self._at(slot, k), align=8)
 
     def number(self, value: float) -> Any:
         return ir.Constant(_VECTOR, [value] * opcodes.LANES)
@@ -81,9 +92,9 @@ def products(tape: Tape, order: int) -> int:
 
 
 def native_code(tape: Tape, order: int, last: int) -> dict[str, int]:
-    """Addresses of `values(T, lags)`, `inside(V, lags)`, `series(T, lags)` and `advance(T, h)`.
+    """Addresses of `values(T, lags, sides)`, `inside(V, lags, sides)`, `series(T, lags, sides)`, `advance(T, h, 0)`.
 
-    `values` evaluates at the step's beginning, `inside` within it (0 where a function or a switch needs the kernel),
+    `values` evaluates at the step's beginning, `inside` within it (0 where a function needs the kernel),
     `series` fills the coefficients, `advance` takes the step.
 
     Parameters
@@ -92,7 +103,12 @@ def native_code(tape: Tape, order: int, last: int) -> dict[str, int]:
     last : highest order that is wanted of other values
     """
     codes = (tuple(map(tuple, code.tolist())) for code in (tape.code1, tape.code2))
-    addresses = _compile(*codes, tuple(tape.states.tolist()), tuple(tape.rhs.tolist()), order, last)
+    read = (tape.states, tape.recorded, tape.past, tape.delayed, tape.guards[:, 0])
+    stored = set(np.concatenate(read).tolist())
+    for kind, *slots in tape.code2.tolist():
+        if kind not in _ONE_ORDER:
+            stored.update(slots[1:] if kind == opcodes.MUL else slots)
+    addresses = _compile(*codes, tuple(tape.states.tolist()), tuple(tape.rhs.tolist()), frozenset(stored), order, last)
     return dict(zip(("values", "inside", "series", "advance"), addresses, strict=True))
 
 
@@ -102,32 +118,34 @@ def _compile(
     code: tuple[tuple[int, ...], ...],
     states: tuple[int, ...],
     rhs: tuple[int, ...],
+    stored: frozenset[int],
     order: int,
     last: int,
 ) -> tuple[int, int, int, int]:
     module = ir.Module()
     slot = (order + 1) * opcodes.ROW
-    kind = ir.FunctionType(ir.VoidType(), [_WORD, _WORD])
+    kind = ir.FunctionType(ir.VoidType(), [_WORD] * 3)
     plain = all(operation[0] in _PLAIN for operation in zero)
     for name, stride in (("values", slot), ("inside", opcodes.ROW)):
         values = ir.Function(module, kind, name)
-        w = _Writer(ir.IRBuilder(values.append_basic_block()), values.args[0], stride)
+        w = _Writer(ir.IRBuilder(values.append_basic_block()), values.args[0], stride, {c for _, c, *_ in zero})
         for operation in zero if plain else ():
-            _write(w, operation, 0, values.args[1])
+            _write(w, operation, 0, *values.args[1:])
         w.b.ret_void()
     series = ir.Function(module, kind, "series")
-    w = _Writer(ir.IRBuilder(series.append_basic_block()), series.args[0], slot)
+    w = _Writer(ir.IRBuilder(series.append_basic_block()), series.args[0], slot, stored)
     for state, slope in zip(states, rhs, strict=True):
         w.put(state, 1, w.row(slope, 0))
     for k in range(1, last + 1):
+        w.new = {row: value for row, value in w.new.items() if row[1] >= k}
         for operation in code:
-            _write(w, operation, k, series.args[1])
+            _write(w, operation, k, *series.args[1:])
         for state, slope in zip(states, rhs, strict=True):
             if k < order:
                 w.put(state, k + 1, w.b.fmul(w.row(slope, k), w.number(1.0 / (k + 1))))
     w.b.ret_void()
     advance = ir.Function(module, kind, "advance")
-    w = _Writer(ir.IRBuilder(advance.append_basic_block()), advance.args[0], slot)
+    w = _Writer(ir.IRBuilder(advance.append_basic_block()), advance.args[0], slot, states)
     h = w.b.load(w.b.inttoptr(advance.args[1], _VECTOR.as_pointer()), align=8)
     for state in states:
         value = w.row(state, order)
@@ -146,7 +164,7 @@ def _compile(
     return *zero_order, engine.get_function_address("series"), engine.get_function_address("advance")
 
 
-def _write(w: _Writer, operation: tuple[int, ...], k: int, lags: Any) -> None:
+def _write(w: _Writer, operation: tuple[int, ...], k: int, lags: Any, sides: Any) -> None:
     """One operation at order k: the recurrences of `taylor_operations.higher_order`."""
     kind, c, a, b, da, dc = operation
     if kind == opcodes.MUL:
@@ -164,6 +182,15 @@ def _write(w: _Writer, operation: tuple[int, ...], k: int, lags: Any) -> None:
     elif kind == opcodes.DIV:
         difference = w.b.fsub(w.row(a, k), w.convolve(b, c, 1, k, k))
         w.put(c, k, w.b.fdiv(difference, w.row(b, 0)))
+    elif kind == opcodes.STEP:
+        words = ir.VectorType(_WORD, opcodes.LANES)
+        zero, up, down = (ir.Constant(words, [side] * opcodes.LANES) for side in (0, 1, -1))
+        address = w.b.inttoptr(w.b.add(sides, ir.Constant(_WORD, b * opcodes.ROW)), words.as_pointer())
+        side = w.b.load(address, align=8)
+        fresh = w.b.select(w.b.fcmp_ordered(">=", w.row(a, 0), w.number(0.0)), up, down)
+        side = w.b.select(w.b.icmp_signed("==", side, zero), fresh, side)
+        w.b.store(side, address, align=8)
+        w.put(c, 0, w.b.select(w.b.icmp_signed(">", side, zero), w.number(1.0), w.number(0.0)))
     elif kind == opcodes.LAG:
         address = w.b.add(lags, ir.Constant(_WORD, b * opcodes.ROW))
         lag = w.b.load(w.b.inttoptr(address, _VECTOR.as_pointer()), align=8)

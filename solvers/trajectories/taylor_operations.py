@@ -185,7 +185,7 @@ def series_at(typing: Any, value: Any, slope: Any, series: Any, at: Any, order: 
 def count_apart(
     typing: Any, count: Any, x: Any, y: Any, by: Any, size: Any, slope: Any, at: Any, top: Any, atol: Any, rtol: Any
 ) -> Any:
-    """Add 1 to lanes where |x - y| by > atol + rtol (size + at |slope|), or where `top` is zero; rows by address."""
+    """Add 1 to lanes where |x - y| by > atol + rtol (size + at |slope|), else 2^-30 where `top` is zero; by address."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         x, y, by, size, slope, at, top = (builder.load(_pointer(builder, a), align=8) for a in args[1:8])
@@ -201,24 +201,26 @@ def count_apart(
         agrees = builder.fcmp_ordered("<=", apart, builder.fadd(floor, builder.fmul(share, scale)))
         full = builder.fcmp_unordered("!=", top, ir.Constant(_VECTOR, [0.0] * LANES))
         counted = builder.load(_pointer(builder, args[0]), align=8)
-        more = builder.fadd(counted, ir.Constant(_VECTOR, [1.0] * LANES))
-        builder.store(builder.select(builder.and_(agrees, full), counted, more), _pointer(builder, args[0]), align=8)
+        more = (ir.Constant(_VECTOR, [x] * LANES) for x in (0.0, 2.0**-30, 1.0))
+        none, little, one = more
+        added = builder.select(agrees, builder.select(full, none, little), one)
+        builder.store(builder.fadd(counted, added), _pointer(builder, args[0]), align=8)
         return context.get_dummy_value()
 
     return types.void(*[types.intp] * 8, types.float64, types.float64), generate
 
 
 @intrinsic
-def call_at(typing: Any, function: Any, a: Any, b: Any) -> Any:
-    """Call void(int, int) at an address."""
+def call_at(typing: Any, function: Any, a: Any, b: Any, c: Any) -> Any:
+    """Call void(int, int, int) at an address."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         word = ir.IntType(64)
-        kind = ir.FunctionType(ir.VoidType(), [word, word]).as_pointer()
+        kind = ir.FunctionType(ir.VoidType(), [word] * 3).as_pointer()
         builder.call(builder.inttoptr(args[0], kind), args[1:])
         return context.get_dummy_value()
 
-    return types.void(types.intp, types.intp, types.intp), generate
+    return types.void(*[types.intp] * 4), generate
 
 
 @inner

@@ -157,9 +157,9 @@ def step_lengths(lanes: Any) -> None:
             before[lane] = max(before[lane], y)
             total[lane] += x + y
     for lane in range(LANES):
-        h[lane] = -1.0
-        if total[lane] < 1e300:
-            h[lane] = _exp2(-max(_log2(last[lane]) / order, _log2(before[lane]) / (order - 1)))
+        length = _exp2(-max(_log2(last[lane]) / order, _log2(before[lane]) / (order - 1)))
+        h[lane] = length if total[lane] < 1e300 else -1.0
+    for lane in range(LANES):
         if running[lane] and not h[lane] >= 0.25 * stride[lane]:
             h[lane] = careful_length(lanes, lane)
         if running[lane] and lanes.switches and h[lane] > 0.0:

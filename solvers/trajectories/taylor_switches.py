@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from . import taylor_lanes as of
 from .taylor_operations import (
     ADD,
@@ -31,6 +33,10 @@ from .taylor_operations import (
 
 #: Rounding errors of a switch's argument are below this many times what `roundings` adds up.
 ROUNDING = 8 * 2.0**-52
+
+
+#: A part of a step, of its length, in which Newton's steps find the zero of what is nearly a line.
+NEAR = 1e-3
 
 
 @inner
@@ -73,6 +79,13 @@ def _first_negative(b: Any, stack: Any, order: Any) -> Any:
             return low
         if width < 1e-15 or depth + 2 >= stack.shape[0]:
             return low + width
+        if width < NEAR and stack[depth, order] < 0.0:
+            flattest, steepest = np.inf, 0.0
+            for k in range(order):
+                fall = stack[depth, k] - stack[depth, k + 1]
+                flattest, steepest = min(flattest, fall), max(steepest, fall)
+            if steepest < 2.0 * flattest:  # nearly a line, with one zero
+                return low + width * stack[depth, 0] / (stack[depth, 0] - stack[depth, order])
         child = depth + 1  # the right half replaces its parent, the left half comes first
         for k in range(order + 1):
             stack[child, k] = stack[depth, 0]
@@ -124,26 +137,32 @@ def roundings(code: Any, T: Any, E: Any) -> None:
         kind, c, a, b = code[i, 0], code[i, 1], code[i, 2], code[i, 3]
         if kind == LAG:
             continue
-        for lane in range(LANES):
-            value = abs(T[c, 0, lane])
-            if kind == STEP:
-                E[c, lane] = 0.0
-            elif kind == ADD or kind == SUB:
-                E[c, lane] = E[a, lane] + E[b, lane]
-            elif kind == MUL:
+        if kind == MUL:
+            for lane in range(LANES):
+                value = abs(T[c, 0, lane])
                 E[c, lane] = value + abs(T[b, 0, lane]) * E[a, lane] + abs(T[a, 0, lane]) * E[b, lane]
-            elif kind == DIV:
+        elif kind == DIV:
+            for lane in range(LANES):
+                value = abs(T[c, 0, lane])
                 E[c, lane] = value + (E[a, lane] + value * E[b, lane]) / abs(T[b, 0, lane])
-            elif kind == EXP:
-                E[c, lane] = value + value * E[a, lane]
-            elif kind == LOG:
-                E[c, lane] = value + E[a, lane] / abs(T[a, 0, lane])
-            elif kind == POW:
-                E[c, lane] = value + value * abs(T[b, 0, lane]) * E[a, lane] / abs(T[a, 0, lane])
-            elif kind == SIN or kind == COS or kind == TANH or kind == ATAN:
-                E[c, lane] = value + abs(T[b, 0, lane]) * E[a, lane]
-            else:
-                E[c, lane] = value + E[a, lane]
+        elif kind == ADD or kind == SUB:
+            for lane in range(LANES):
+                E[c, lane] = E[a, lane] + E[b, lane]
+        else:
+            for lane in range(LANES):
+                value = abs(T[c, 0, lane])
+                if kind == STEP:
+                    E[c, lane] = 0.0
+                elif kind == EXP:
+                    E[c, lane] = value + value * E[a, lane]
+                elif kind == LOG:
+                    E[c, lane] = value + E[a, lane] / abs(T[a, 0, lane])
+                elif kind == POW:
+                    E[c, lane] = value + value * abs(T[b, 0, lane]) * E[a, lane] / abs(T[a, 0, lane])
+                elif kind == SIN or kind == COS or kind == TANH or kind == ATAN:
+                    E[c, lane] = value + abs(T[b, 0, lane]) * E[a, lane]
+                else:
+                    E[c, lane] = value + E[a, lane]
 
 
 @inner
@@ -164,7 +183,7 @@ def next_switch(lanes: Any, lane: Any, h: Any) -> Any:
         change, power = 0.0, 1.0
         for k in range(1, order + 1):
             power *= when
-            change += abs(T[slot, k, lane]) * power
+            change += max(0.0, -sign * T[slot, k, lane]) * power
         fresh = ROUNDING * E[slot, lane]
         if not abs(now) <= near[g, lane] or fresh > near[g, lane]:
             near[g, lane] = fresh

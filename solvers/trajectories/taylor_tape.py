@@ -203,6 +203,11 @@ class _Lowering(Builder):
         self._moving = moving
         self.slopes: dict[int, int] = {}  # functions whose derivative is a step of its own
 
+    def sub(self, a: int, b: int) -> int:
+        if self._constant(a) == 0 and self.ops[b].kind == "sub":  # exact; Max(x, y) and Max(0, x - y) are one switch
+            return self.sub(self.ops[b].b, self.ops[b].a)
+        return super().sub(a, b)
+
     def apply(self, kind: str, a: int, b: int = -1) -> int:
         if kind in ("min", "max"):
             gap = self.sub(a, b)

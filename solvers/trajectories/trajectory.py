@@ -145,7 +145,8 @@ def trajectory(
     dynamics = as_problem(problem, DDE, ODE, Map)
     if start is not None:
         dynamics = dynamics.starting(start)
-    dynamics = dynamics.starting(_ends_of_histories(dynamics))
+    if ends := _ends_of_histories(dynamics):
+        dynamics = dynamics.starting(ends)
     ticks = _check_times(times, dynamics)
     _check_size(dynamics, ticks)
     rtol, atol = _check_tolerance("rtol", rtol, 1e-15), _check_tolerance("atol", atol, 0.0)

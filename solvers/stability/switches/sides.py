@@ -82,9 +82,8 @@ def on_switches(
     out: list[Sides] = []
     if not on.size:
         return out
-    patterns, which = np.unique(on_each[:, on], axis=1, return_inverse=True)
-    for i, pattern in enumerate(patterns.T):
-        index = on[which.ravel() == i]
+    for pattern in _patterns(on_each[:, on].T):
+        index = on[(on_each[:, on].T == pattern).all(axis=1)]
         switches = tuple(system.equations.switches[j] for j in np.flatnonzero(pattern))
         tied_points = _Tied(system, states[:, index], points[index], index, tau[index], switches)
         for group, differ in _sides_at(tied_points):
@@ -93,6 +92,11 @@ def on_switches(
             if differ.any():
                 out.append(group.take(differ))
     return out
+
+
+def _patterns(rows: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """The different rows, in order; those of a chart are mostly the same."""
+    return rows[:1] if (rows == rows[:1]).all() else np.unique(rows, axis=0)
 
 
 @dataclass(frozen=True)
@@ -162,7 +166,7 @@ def _compare_sides(on: _Tied, sets: Iterable[tuple[float, ...]]) -> Iterator[tup
         possible.append(_feasible(directions))
     rate, slope, cone = (np.stack(x, axis=1) for x in (rates, slopes, cones))  # (m, sides, ...)
     reachable = np.stack(possible, axis=1)
-    for mask in np.unique(reachable, axis=0):
+    for mask in _patterns(reachable):
         rows = np.flatnonzero((reachable == mask).all(axis=1))
         if not mask.any():
             continue
@@ -198,10 +202,19 @@ def _feasible(cone: Array) -> NDArray[np.bool_]:
         up = ((cone[:, :, 0] > 0) | flat).all(axis=1)
         down = ((cone[:, :, 0] < 0) | flat).all(axis=1)
         return np.asarray(up | down) if n == 1 else np.ones(m, bool)
-    out = np.ones(m, bool)
-    smallest = np.linalg.svd(cone, compute_uv=False)[:, -1] if c <= n else np.zeros(m)
-    for i in np.flatnonzero((smallest < 1e-9) | flat.any(axis=1)):  # independent rows allow every side
-        out[i] = _has_inside(cone[i][~flat[i]])
+    out, alike = np.ones(m, bool), flat.copy()
+    for i in range(c):
+        for j in range(i):
+            both = ~(flat[:, i] | flat[:, j])
+            out &= ~(both & (np.linalg.norm(cone[:, i] + cone[:, j], axis=1) <= _OPPOSITE))
+            alike[:, i] |= both & (np.linalg.norm(cone[:, i] - cone[:, j], axis=1) <= _ALIKE)
+    for mask in _patterns(~alike[out]):
+        points = np.flatnonzero(out & (~alike == mask).all(axis=1))
+        rows, count = cone[points][:, mask], int(mask.sum())
+        if 1 < count <= n:  # independent rows allow every side
+            points = points[np.linalg.svd(rows, compute_uv=False)[:, -1] < 1e-9]
+        if count > 1:
+            out[points] = [_has_inside(cone[i, mask]) for i in points]
     return out
 
 
@@ -209,14 +222,7 @@ def _has_inside(rows: Array) -> bool:
     """Whether some h has rows @ h > 0, of unit rows."""
     from scipy.optimize import linprog
 
-    opposite = np.linalg.norm(rows[:, None] + rows[None], axis=2) <= _OPPOSITE
-    if opposite.any():
-        return False
-    alike = np.tril(np.linalg.norm(rows[:, None] - rows[None], axis=2) <= _ALIKE, -1)
-    rows = rows[~alike.any(axis=1)]
     c, n = rows.shape
-    if c <= 1 or (c <= n and np.linalg.svd(rows, compute_uv=False)[-1] >= 1e-9):
-        return True  # independent rows allow every side
     matrix = np.hstack([-rows, np.ones((c, 1))])  # the largest t with rows @ h >= t in a box
     result = linprog(np.append(np.zeros(n), -1.0), matrix, np.zeros(c), bounds=[(-1, 1)] * n + [(None, 1)])
     return bool(result.status == 0 and -result.fun > 1e-9)
