@@ -8,6 +8,7 @@ the refusals of ns-2 and Linux are derived from it.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import textwrap
 from collections.abc import Collection, Iterator
 from dataclasses import field
@@ -114,10 +115,18 @@ def key(
 
 def keys(record: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     """Names and metadata of a record's keys, with `default`, `optional` and `truth` (whether it is a truth value)."""
-    for one in dataclasses.fields(record):
+    return iter(_keys(record if isinstance(record, type) else type(record)))
+
+
+@functools.cache
+def _keys(part: type) -> list[tuple[str, dict[str, Any]]]:
+    """Once for each part: sweeps and recorded studies make thousands of scenarios."""
+    listed = []
+    for one in dataclasses.fields(part):
         kind = str(one.type)
         may_be_none, truth = kind.endswith("| None"), kind in ("bool", "bool | None")
-        yield one.name, {**one.metadata, "default": one.default, "optional": may_be_none, "truth": truth}
+        listed.append((one.name, {**one.metadata, "default": one.default, "optional": may_be_none, "truth": truth}))
+    return listed
 
 
 def check_keys(record: Any, prefix: str, at: str = "") -> None:
@@ -129,7 +138,8 @@ def check_keys(record: Any, prefix: str, at: str = "") -> None:
         if about["truth"]:
             truth(place, value)
         elif about["choices"]:
-            one_of(place, value, about["choices"], better_key(record, name, value))
+            if value not in about["choices"]:
+                one_of(place, value, about["choices"], better_key(record, name, value))
         elif about["high"] is not None:
             advice = about["advice"] + better_key(record, name, value)
             check(place, value, about["low"], about["high"], advice, whole=about["whole"])
