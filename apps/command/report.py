@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 
@@ -48,12 +49,14 @@ def report(output: Path, quick: bool, force: bool) -> None:
     from ..report.steps import Progress, holds
 
     check_replaceable(output, force, holds(quick))
-    from ..report.equations import beside
+    from ..report.process import beside
 
+    # All cores are busy: threads of linear algebra would wait for each other, and its matrices are small.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     began, tell = time.perf_counter(), Progress(quick, Steps())
-    with beside(quick, tell) as equations:
-        from ..report.build import page  # loads for a second, while the equations are begun
+    with beside(quick, tell) as sections:
+        from ..report.build import page  # loads for a second, while the sections are begun
 
-        text = page(quick, tell, equations, began)
+        text = page(quick, tell, sections, began)
     write_text(output, text)
     click.echo(f"wrote {output.resolve()}; open it in a browser")

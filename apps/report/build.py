@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from functools import partial
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
@@ -34,10 +33,10 @@ from tcpdynamics.validation.packet import simulate
 from .. import ledger_rows
 from ..explorer.bundle import LOOK, bundle, style_sheet
 from ..outputs import plus_or_minus
-from . import front, in_packets, linux, linux_sub_packet, retransmissions, sender_chain
-from .equations import Equations, beside
+from . import front
 from .mechanisms import BUFFER, FLOWS, RATE, RTT, Mechanisms, mechanisms
 from .mechanisms import answer as mechanisms_answer
+from .process import Sections, beside
 from .sections import Section, html_of
 from .steps import Progress, Tell, holds, step
 
@@ -50,12 +49,6 @@ POINTS = 1_000_000
 SILENCE = 16
 #: Seeds of comparisons with ns-2 in the quick report.
 QUICK_SEEDS = 4
-#: Anchor -> what makes a section on a mechanism of the papers; a quick report leaves them out.
-SECTIONS: dict[str, Callable[[Tell], Section]] = {
-    **{name: partial(in_packets.section, name) for name in in_packets.SECTIONS},
-    "retransmissions": retransmissions.section, "sender_chain": sender_chain.section, "linux": linux.section,
-    "linux_sub_packet": linux_sub_packet.section,
-}  # fmt: skip
 _VERSIONS = ("numpy", "scipy", "sympy", "numba", "xarray", "plotly")
 
 
@@ -74,19 +67,19 @@ def build(quick: bool = False, show: Callable[[float, str], None] = lambda *_: N
     str, the page
     """
     began, tell = time.perf_counter(), Progress(quick, show)
-    with beside(quick, tell) as equations:
-        return page(quick, tell, equations, began)
+    with beside(quick, tell) as sections:
+        return page(quick, tell, sections, began)
 
 
-def page(quick: bool, tell: Tell, equations: Callable[[], Equations], began: float) -> str:
-    """Simulate, wait for the equations, and render; `began` is the time since which `time.perf_counter` counts."""
+def page(quick: bool, tell: Tell, in_sections: Callable[[], Sections], began: float) -> str:
+    """Simulate, wait for the sections, and render; `began` is the time since which `time.perf_counter` counts."""
     import jinja2
 
     with step("solving the sub-packet chain", tell):
         main = paper.fig9(quick)
         solved = _solve(main)
-    result, others, (judged, tied, tied_exact), parts, sections = _packets(main, quick, tell)
-    sections |= equations()
+    result, others, (judged, tied, tied_exact), parts = _packets(main, quick, tell)
+    sections = in_sections()
     tables = front.with_bars(ledger_rows.tables())
     busiest = _nearest(result, 100)
     ran = simulate(main.scenario("drop-tail", busiest))
@@ -164,8 +157,8 @@ def page(quick: bool, tell: Tell, equations: Callable[[], Equations], began: flo
 
 def _packets(
     main: SubPacketChainVsPackets, quick: bool, tell: Tell
-) -> tuple[xr.Dataset, list[tuple[str, xr.Dataset]], list[xr.Dataset], Mechanisms, dict[str, Section]]:
-    """Results of Fig. 9; of Figs. 10 and 11 with titles; against ns-2; of window rules and queues; the papers' own.
+) -> tuple[xr.Dataset, list[tuple[str, xr.Dataset]], list[xr.Dataset], Mechanisms]:
+    """Results of Fig. 9; of Figs. 10 and 11 with titles; against ns-2; of window rules and queues.
 
     Two at a time: while one is simulated without the interpreter's lock, another is evaluated.
     """
@@ -186,14 +179,12 @@ def _packets(
         rest = [pool.submit(run, figure, comparison) for _, figure, comparison in reversed(others)]
         judged = pool.submit(_against_ns2, quick, tell)
         parts = pool.submit(mechanisms, quick, tell)
-        sections = {name: pool.submit(section, tell) for name, section in SECTIONS.items() if not quick}
         titles = [title for title, _, _ in others]
         return (
             first.result(),
             [(title, run.result()) for title, run in zip(titles, reversed(rest), strict=True)],
             judged.result(),
             parts.result(),
-            {name: section.result() for name, section in sections.items()},
         )
     finally:
         pool.shutdown(wait=False, cancel_futures=True)

@@ -7,7 +7,7 @@ import re
 import pytest
 from explorer_tabs import bare
 
-from tcpdynamics.apps.report.build import SECTIONS
+from tcpdynamics.apps.report.papers import SECTIONS
 from tcpdynamics.apps.report.steps import SECONDS
 from tcpdynamics.validation.comparisons import (
     LeapVsPackets,

@@ -14,7 +14,8 @@ import xarray as xr
 
 from ..linux import OLD, LinuxSwitches, run_linux
 from ..ns2 import run_ns2, tcl
-from ..packet import Scenario, simulate
+from ..packet import Scenario
+from ..packet.run import measured
 
 #: Of `Flows`: what came after runs were recorded, and counts where it is given.
 LATER = ("loss_probes", "frto", "program")
@@ -65,7 +66,7 @@ class Cell:
 
 
 def _run_packets(cell: Cell, seed: int, timeout: float) -> xr.Dataset:
-    return simulate(cell.scenario, seed)
+    return measured(cell.scenario, seed, remedy=False).dataset()
 
 
 def _run_linux(cell: Cell, seed: int, timeout: float) -> xr.Dataset:

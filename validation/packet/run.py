@@ -87,13 +87,15 @@ def simulate(
     return measured(scenario if isinstance(scenario, Scenario) else load_scenario(scenario), seed, progress).dataset()
 
 
-def measured(scenario: Scenario, seed: int | None = None, progress: Callable[[float], None] | None = None) -> Table:
-    """As `simulate`, without labels."""
+def measured(
+    scenario: Scenario, seed: int | None = None, progress: Callable[[float], None] | None = None, remedy: bool = True
+) -> Table:
+    """As `simulate`, without labels; without `remedy`, no second run measures what a warning advises."""
     warn_of_unusual_values(scenario)
     run, result = _once(scenario, seed, progress, None)
     if run.interrupted:
         raise Interrupted(result.dataset())
-    if not is_of_phases(result.warning):
+    if not (remedy and is_of_phases(result.warning)):
         return result
     return dataclasses.replace(result, warning=result.warning + measured_remedy(scenario, result.seed, run))
 

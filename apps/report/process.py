@@ -1,6 +1,7 @@
-"""The half of the report that solves equations, in a process of its own beside the simulations.
+"""The half of the report that is mostly Python, in a process of its own beside the long simulations.
 
-Run as `python -m tcpdynamics.apps.report.equations`; it writes pickled messages to standard output.
+These run without the interpreter's lock, which equations and short simulations hold. Run as
+`python -m tcpdynamics.apps.report.process`; it writes pickled messages to standard output.
 """
 
 from __future__ import annotations
@@ -20,27 +21,20 @@ from .steps import Tell
 if TYPE_CHECKING:
     from .sections import Section
 
-#: The sections without packets, by name.
-Equations: TypeAlias = "dict[str, Section]"
-
-
-def equations(quick: bool, tell: Tell) -> Equations:
-    """All that needs no packets."""
-    from .stability import sections
-
-    return sections(quick, tell)
+#: By name.
+Sections: TypeAlias = "dict[str, Section]"
 
 
 @contextmanager
-def beside(quick: bool, tell: Tell) -> Iterator[Callable[[], Equations]]:
-    """`equations` in another process, which ends with this one; the value waits for its result.
+def beside(quick: bool, tell: Tell) -> Iterator[Callable[[], Sections]]:
+    """`papers.sections` in another process, which ends with this one; the value waits for its result.
 
     Raises
     ------
     RuntimeError
         The process ended without a result; its own message stands on standard error.
     """
-    words = [sys.executable, "-m", "tcpdynamics.apps.report.equations", *(["--quick"] if quick else [])]
+    words = [sys.executable, "-m", "tcpdynamics.apps.report.process", *(["--quick"] if quick else [])]
     places = os.pathsep.join(place or os.getcwd() for place in sys.path)
     with (
         subprocess.Popen(
@@ -55,15 +49,15 @@ def beside(quick: bool, tell: Tell) -> Iterator[Callable[[], Equations]]:
             process.kill()
 
 
-def _read(stream: BinaryIO, tell: Tell) -> Equations:
+def _read(stream: BinaryIO, tell: Tell) -> Sections:
     """Pass messages on until the result comes."""
     while True:
         try:
             kind, content = pickle.load(stream)
         except EOFError:
-            raise RuntimeError("the process that solves the report's equations ended early") from None
+            raise RuntimeError("the process that makes the report's sections ended early") from None
         if kind == "result":
-            return cast("Equations", content)
+            return cast("Sections", content)
         tell(*content)
 
 
@@ -80,7 +74,9 @@ def _main() -> None:
             sys.stdout.buffer.write(pickle.dumps((kind, content)))
             sys.stdout.buffer.flush()
 
-    send("result", equations(quick, lambda name, part: send("step", (name, part))))
+    from .papers import sections
+
+    send("result", sections(quick, lambda name, part: send("step", (name, part))))
 
 
 def _end_with_parent() -> None:
