@@ -42,6 +42,8 @@ report: $(READY)
 PYTEST := $(BIN)/python -m pytest --durations=40 --durations-min=1
 SOLVED := tests/solvers tests/models tests/paper_figures tests/docs
 PAGES := $(wildcard $(addprefix tests/apps/,test_explorer*.py test_pages*.py test_report*.py test_live*.py))
+# Each has one thread of linear algebra: with several on small matrices, processes wait for each other's.
+test: export OPENBLAS_NUM_THREADS ?= 1
 test: $(READY)
 	$(BIN)/ruff check .
 	@{ $(BIN)/mypy && $(BIN)/mypy docs/gallery && $(PYTEST) $(SOLVED); } & solved=$$!; \
