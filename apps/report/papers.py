@@ -19,5 +19,5 @@ SECTIONS: dict[str, Callable[[Tell], Section]] = {
 
 def sections(quick: bool, tell: Tell) -> dict[str, Section]:
     """Solve equations, and simulate what is short, one after the other."""
-    made = stability.sections(quick, tell)
-    return made if quick else made | {name: section(tell) for name, section in SECTIONS.items()}
+    motion = stability.sections(quick, tell)
+    return motion if quick else motion | {name: section(tell) for name, section in SECTIONS.items()}
