@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -84,19 +85,23 @@ def positive_part(x: Value) -> Value:
 def at_least(x: Value, low: Value) -> Value:
     """max(x, low)."""
     if hasattr(x, "free_symbols") or hasattr(low, "free_symbols"):
-        import sympy
-
-        return sympy.Max(low, x)
+        return _extreme("Max", low, x)  # type: ignore[arg-type]  # what has free symbols is hashable
     return np.maximum(x, low)
 
 
 def at_most(x: Value, high: Value) -> Value:
     """min(x, high)."""
     if hasattr(x, "free_symbols") or hasattr(high, "free_symbols"):
-        import sympy
-
-        return sympy.Min(high, x)
+        return _extreme("Min", high, x)  # type: ignore[arg-type]
     return np.minimum(x, high)
+
+
+@functools.lru_cache(maxsize=1024, typed=True)
+def _extreme(name: str, *of: Any) -> Any:
+    """SymPy's Max or Min. It looks for the connection of its arguments anew each time: 0.1 s for a link's delay."""
+    import sympy
+
+    return getattr(sympy, name)(*of)
 
 
 def choose(condition: bool | Value | sympy.Basic, this: Value, other: Value) -> Value:
