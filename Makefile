@@ -39,8 +39,10 @@ report: $(READY)
 # The gallery is typed as a user's project is: strict, by the types of the package.
 # Three parts side by side: pages wait for a browser half of their time. A process for each part, since those
 # that share the files out (pytest-xdist) were slower: each collects all tests and loads, or compiles, the same code.
+# With what is solved go tests of ns-2 and Linux, so that the parts end together.
 PYTEST := $(BIN)/python -m pytest --durations=40 --durations-min=1
-SOLVED := tests/solvers tests/models tests/paper_figures tests/docs
+SOLVED := tests/solvers tests/models tests/paper_figures tests/docs $(wildcard tests/test_*.py \
+  $(addprefix tests/validation/,test_ns2*.py test_linux*.py))
 PAGES := $(wildcard $(addprefix tests/apps/,test_explorer*.py test_pages*.py test_report*.py test_live*.py))
 # Each has one thread of linear algebra: with several on small matrices, processes wait for each other's.
 test: export OPENBLAS_NUM_THREADS ?= 1
