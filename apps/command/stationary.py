@@ -51,7 +51,7 @@ _EXAMPLES = {
     ],
 }
 
-#: What stands above a table of laws, unless a model says otherwise.
+#: What stands above a table of distributions, unless a model says otherwise.
 HEADING = "Probability of n packets sent in an epoch (one RTT), and the mean number of packets sent per RTT"
 
 
@@ -114,22 +114,22 @@ def _runner(name: str) -> Callable[..., None]:
             chosen = _chosen(name, texts, max_points, exact)
         ranges = sum(len(values) > 1 for values in chosen.swept.values())
         check_outputs(output, chosen.points, ranges, 1, False, marked(_what(chosen), asked()) if output else "", force)
-        laws = None if output or exact else _from_disk(chosen)
-        if laws is None:
+        solved = None if output or exact else _from_disk(chosen)
+        if solved is None:
             law, counts = _solve(chosen, exact)
-            laws = _of_results(law, counts)
+            solved = _of_results(law, counts)
         if output:
             merged = counts if law is None else _as_floats(law.merge(counts, combine_attrs="override"))
             title = _title(kind, chosen)
             write_outputs(output, with_settings(merged), lambda: _figure(law, counts), title, wrote)
         if as_json:
-            click.echo(json.dumps(document(kind, chosen, laws, exact)))
+            click.echo(json.dumps(document(kind, chosen, solved, exact)))
         elif not output:
             click.echo(_title(kind, chosen))
             if hasattr(chosen.model, "about"):
                 click.echo(chosen.model.about())
             click.echo(getattr(chosen.model, "heading", lambda: HEADING)())
-            click.echo(table(_rows(chosen, laws, exact)))
+            click.echo(table(_rows(chosen, solved, exact)))
 
     return run
 
@@ -246,31 +246,31 @@ def _chains(chosen: Chosen) -> str:
     return f"{'one chain' if chosen.points == 1 else f'{chosen.points:,} chains'} of {_states(chosen):,} states"
 
 
-class Laws(NamedTuple):
+class Distributions(NamedTuple):
     """What is printed, over the grid in the order of the words.
 
     Attributes
     ----------
     states : labels; none of a chain that is followed along its loss
-    law : (..., states) probabilities, if there are labels
+    probability : (..., states), if there are labels
     sent : (..., packets) as in a model's `observe`
     mean : (...) packets per RTT
     """
 
     states: Sequence[str]
-    law: Any
+    probability: Any
     sent: Any
     mean: Any
 
 
-def _of_results(law: xr.Dataset | None, counts: xr.Dataset) -> Laws:
+def _of_results(law: xr.Dataset | None, counts: xr.Dataset) -> Distributions:
     sent, mean = counts.sent.transpose(..., "packets").values, counts.packets_per_rtt.values
     if law is None:
-        return Laws((), None, sent, mean)
-    return Laws([str(s) for s in law.state.values], law.probability.transpose(..., "state").values, sent, mean)
+        return Distributions((), None, sent, mean)
+    return Distributions([str(s) for s in law.state.values], law.probability.transpose(..., "state").values, sent, mean)
 
 
-def _from_disk(chosen: Chosen) -> Laws | None:
+def _from_disk(chosen: Chosen) -> Distributions | None:
     """The same by a program that is kept on disk, without SymPy and xarray; None where it cannot be or a point failed.
 
     The model has checked that its parameters lie inside their domains.
@@ -279,7 +279,7 @@ def _from_disk(chosen: Chosen) -> Laws | None:
 
     import numpy as np
 
-    from tcpdynamics.solvers.markov.stationary import law_at
+    from tcpdynamics.solvers.markov.stationary import distribution_at
 
     model, shape = chosen.model, tuple(len(values) for values in chosen.swept.values())
     if not hasattr(model, "structure"):
@@ -292,15 +292,15 @@ def _from_disk(chosen: Chosen) -> Laws | None:
     }
     with working(f"solving {_chains(chosen)}"):
         sources = Path(inspect.getfile(type(model))).parent
-        law = law_at(model.structure(), sources, model.chain, values, chosen.points)
-    if law is None:
+        probability = distribution_at(model.structure(), sources, model.chain, values, chosen.points)
+    if probability is None:
         return None
-    sent, window, resent = model.sent_by(law)
+    sent, window, resent = model.sent_by(probability)
     mean = (window + resent).reshape(shape)
-    return Laws(model.states(), law.T.reshape(*shape, -1), sent.reshape(*shape, -1), mean)
+    return Distributions(list(model.states()), probability.T.reshape(*shape, -1), sent.reshape(*shape, -1), mean)
 
 
-def document(kind: str, chosen: Chosen, laws: Laws, exact: bool) -> dict[str, Any]:
+def document(kind: str, chosen: Chosen, solved: Distributions, exact: bool) -> dict[str, Any]:
     """The documented JSON: one row a loss rate, in the order of the words; more ranges nest. No law, no states."""
 
     def numbers(values: Any) -> Any:
@@ -310,14 +310,14 @@ def document(kind: str, chosen: Chosen, laws: Laws, exact: bool) -> dict[str, An
 
     parameters = {k: v for k, v in chosen.model.provenance().items() if k not in chosen.swept}
     parameters = {k: float(v) if isinstance(v, Fraction) else v for k, v in parameters.items()}
-    of_states = {"states": list(laws.states), "probability": numbers(laws.law.tolist())} if laws.states else {}
+    of_states = {"states": solved.states, "probability": numbers(solved.probability.tolist())} if solved.states else {}
     return {
         "model": kind,
         "parameters": {"class": type(chosen.model).__name__, **parameters},
         **{k: numbers(list(v)) if exact else [float(x) for x in v] for k, v in chosen.swept.items()},
         **of_states,
-        "sent": numbers(laws.sent.tolist()),
-        "packets_per_rtt": numbers(laws.mean.tolist()),
+        "sent": numbers(solved.sent.tolist()),
+        "packets_per_rtt": numbers(solved.mean.tolist()),
     }
 
 
@@ -343,14 +343,14 @@ def _title(kind: str, chosen: Chosen) -> str:
     return ", ".join([f"Sub-packet chain, {kind} model ({type(model).__name__}; {', '.join(parameters)})", *ones])
 
 
-def _rows(chosen: Chosen, laws: Laws, exact: bool) -> list[list[str]]:
+def _rows(chosen: Chosen, solved: Distributions, exact: bool) -> list[list[str]]:
     import itertools
 
     show: Callable[[Any], str] = _text if exact else (lambda x: f"{x:.4f}")
-    packets = laws.sent.shape[-1]
+    packets = solved.sent.shape[-1]
     rows = [[*chosen.swept, *(f"{n} sent" for n in range(packets)), "packets/RTT"]]
     places = itertools.product(*chosen.swept.values())
-    for place, row, rate in zip(places, laws.sent.reshape(-1, packets), laws.mean.ravel(), strict=True):
+    for place, row, rate in zip(places, solved.sent.reshape(-1, packets), solved.mean.ravel(), strict=True):
         rows.append([*(_text(x) if exact else f"{float(x):.6g}" for x in place), *map(show, row), show(rate)])
     return rows
 

@@ -245,7 +245,7 @@ def stationary_program(problem: MarkovChain | ChainModel) -> Program:
     return _program(entries.expressions_of(chain))
 
 
-def law_at(
+def distribution_at(
     structure: str,
     sources: Path,
     make: Callable[[], MarkovChain],
@@ -267,9 +267,9 @@ def law_at(
     """
     program = program_of(structure, sources, lambda: _float_program(entries.expressions_of(make())))
     computed = _evaluate(program, Grid((), (size,), {}, dict(values)), "auto")
-    law, status = computed[:-CHECKS], np.zeros(size, dtype=np.uint8)
-    entries.mark_failed(status, computed[-CHECKS:], np.isfinite(law.sum(axis=0)))
-    return None if status.any() else law
+    probability, status = computed[:-CHECKS], np.zeros(size, dtype=np.uint8)
+    entries.mark_failed(status, computed[-CHECKS:], np.isfinite(probability.sum(axis=0)))
+    return None if status.any() else probability
 
 
 def check_exact(program: Program, *more: str) -> None:

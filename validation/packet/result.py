@@ -107,7 +107,7 @@ def dataset_of_replications(runs: list[Table]) -> xr.Dataset:
         name: (("replication", *column.dims), np.stack([run[name].values for run in runs]), column.attrs)
         for name, column in columns.items()
     }
-    # As text, for a seed may be larger than any integer that a file format knows.
+    # As text, for a seed may be larger than any integer of a file format.
     seeds = ("replication", [str(run.seed) for run in runs])
     attrs = {name: value for name, value in runs[0].attrs.items() if name != "seed"}
     return xr.Dataset(variables, {**runs[0].coords, "seed": seeds}, attrs)
