@@ -44,9 +44,9 @@ _COMMANDS = {
 }
 
 
-#: Commands that multiply no matrices: the BLAS that NumPy loads needs no thread for each processor, whose start takes
-#: CPU time. A setting of the user's stands.
-_WITHOUT_MATRICES = ("simulate", "stationary")
+#: Commands without large matrices. A thread of BLAS for each processor takes CPU time to start; in the report, which
+#: keeps all processors busy, such threads would wait for each other. A setting of the user's stands.
+_SMALL_MATRICES = ("simulate", "stationary", "report")
 _BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "OMP_NUM_THREADS")
 
 
@@ -85,7 +85,7 @@ def main() -> NoReturn:
         warnings.showwarning = _show_warning
         announce_compilation()
         gc.set_threshold(5_000)  # of the 100,000 objects that imports make, none is garbage: 5 % of the time
-        if {*sys.argv[1:2]} & {*_WITHOUT_MATRICES} and not any(name in os.environ for name in _BLAS_THREADS):
+        if {*sys.argv[1:2]} & {*_SMALL_MATRICES} and not any(name in os.environ for name in _BLAS_THREADS):
             os.environ[_BLAS_THREADS[0]] = "1"
         code = cli.main(standalone_mode=False)
         claim_end()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from pathlib import Path
 
@@ -51,8 +50,6 @@ def report(output: Path, quick: bool, force: bool) -> None:
     check_replaceable(output, force, holds(quick))
     from ..report.process import beside
 
-    # All cores are busy: threads of linear algebra would wait for each other, and its matrices are small.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     began, tell = time.perf_counter(), Progress(quick, Steps())
     with beside(quick, tell) as sections:
         from ..report.build import page  # loads for a second, while the sections are begun
