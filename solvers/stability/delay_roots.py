@@ -132,15 +132,14 @@ def _decoupled(stack: Array, diagonals: Array, tau: Array, count: int) -> tuple[
             line = diagonals[several][:, :, i, None, None]
             roots[several, i, :count], bad, fine = certified(line[:, 0], line[:, 1:], tau[several], count)
             errors[several, i, :count] = np.where(fine[:, None], bad, np.inf)
-    sure: Array = ~(errors > TOLERANCE).any(axis=(1, 2))
+    sure = ~(errors > TOLERANCE).any(axis=(1, 2))
     merged = roots.reshape(m, -1)
     order = rightmost_order(merged)[:, :count]
     merged = np.take_along_axis(merged, order, 1)
     if n == 1:
-        return merged, np.take_along_axis(errors[:, 0], order, 1), sure
+        return merged, np.take_along_axis(errors[:, 0], order, 1), np.asarray(sure)
     residuals = _measure(stack, tau, merged)
-    sure &= (np.isnan(merged.real) | (residuals <= TOLERANCE)).all(axis=1)
-    return merged, residuals, sure
+    return merged, residuals, np.asarray(sure & (np.isnan(merged.real) | (residuals <= TOLERANCE)).all(axis=1))
 
 
 def _measure(stack: Array, tau: Array, roots: Array) -> Array:

@@ -197,7 +197,7 @@ def _polish(z: complex, d: Delta) -> tuple[complex, float]:
         if length > 2.0 / d.longest:
             step *= 2.0 / d.longest / length
         now = length / last
-        if length <= 1e-15 * abs(z) or (error < 1e-14 and now > 0.9):
+        if length <= 1e-15 * abs(z) or (error < 1e-14 and now > 0.9) or (error < 4e-16 and 0.0 < now < 1e-3):
             break
         if count > 3 and 0.3 < now < 0.97 and abs(now - ratio) < 0.02:
             step *= np.round(1.0 / (1.0 - now))
@@ -395,6 +395,23 @@ def _expand(upto: int, count: int, d: Delta, near: float, roots: Array, residual
 
 
 @jit
+def _follow(before: Array, count: int, want: int, d: Delta, tolerance: float, roots: Array, residuals: Array) -> int:
+    """The predecessor's roots right of its line followed to this point; 0 unless they are all that there are.
+
+    Roots left of the line stay where they were: they show where the next line may lie.
+    """
+    upto, line = _line(before, count, want, d.longest)
+    if upto < want or before[upto - 1].real - line < 0.05 / d.longest:
+        return 0
+    if _collect(before[:upto], 0, d, tolerance, roots, residuals) != upto:
+        return 0
+    if _count_right(line + roots[upto - 1].real - before[upto - 1].real, d) != upto:
+        return 0
+    roots[upto:count] = before[upto:count]
+    return count
+
+
+@jit
 def sweep(
     begin: int, end: int, systems: Systems, want: int, fewer: bool, tolerance: float, seeds: Array, out: Roots
 ) -> int:
@@ -407,11 +424,13 @@ def sweep(
     for p in range(begin, end):
         d = _delta(systems, p, norms, work)
         roots, residuals = out.value[p], out.residual[p]
-        count = _collect(seeds[p], 0, d, tolerance, roots, residuals)
-        if p > 0 and out.count[p - 1] > 0:
+        done, follows = 0, 0 if p == 0 else out.count[p - 1]
+        if follows > 0 and np.isnan(seeds[p, 0].real):
+            done = _follow(out.value[p - 1], follows, want, d, tolerance, roots, residuals)
+        count = 0 if done else _collect(seeds[p], 0, d, tolerance, roots, residuals)
+        if follows > 0 and not done:
             count = _collect(out.value[p - 1], count, d, tolerance, roots, residuals)
         needed = min(want, count) if fewer else want
-        done = 0
         if count >= needed and needed > 0:
             upto, line = _line(roots, count, needed, d.longest)
             right = -1
