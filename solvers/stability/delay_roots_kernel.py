@@ -58,6 +58,12 @@ class Delta(NamedTuple):
 
 
 @jit
+def _size(z: complex) -> float:
+    """abs(z), with less work where it is real."""
+    return abs(z.real) if z.imag == 0.0 else abs(z)
+
+
+@jit
 def _norm(a: Array) -> float:
     """A bound of the spectral norm: the smaller of Frobenius' and sqrt(||A||_1 ||A||_inf)."""
     n = a.shape[0]
@@ -65,9 +71,10 @@ def _norm(a: Array) -> float:
     for i in range(n):
         row = column = 0.0
         for j in range(n):
-            row += abs(a[i, j])
-            column += abs(a[j, i])
-            square += abs(a[i, j]) ** 2
+            size = _size(a[i, j])
+            row += size
+            column += _size(a[j, i])
+            square += size**2
         rows = max(rows, row)
         columns = max(columns, column)
     return float(min(np.sqrt(square), np.sqrt(rows * columns)))
@@ -106,7 +113,7 @@ def _fill(z: complex, d: Delta) -> float:
         slope[i, i] = 1.0
     for k in range(tau.shape[0]):
         factor = np.exp(-z * tau[k])
-        scale += norms[k + 1] * abs(factor)
+        scale += norms[k + 1] * np.exp(-z.real * tau[k])
         for i in range(n):
             for j in range(n):
                 term = past[k, i, j] * factor
@@ -117,8 +124,16 @@ def _fill(z: complex, d: Delta) -> float:
 
 @jit
 def _invert(m: Array, inverse: Array) -> complex:
-    """Gauss-Jordan with row exchanges, m is used up; returns det/|det|, or 0 where m is singular."""
+    """Gauss-Jordan with row exchanges, m is used up; returns a number with det's argument, 0 where m is singular."""
     n = m.shape[0]
+    if n == 2:
+        det = m[0, 0] * m[1, 1] - m[0, 1] * m[1, 0]
+        largest = abs(det.real) + abs(det.imag)
+        if 1e-280 < largest < 1e280:
+            part = 1.0 / det
+            inverse[0, 0], inverse[1, 1] = m[1, 1] * part, m[0, 0] * part
+            inverse[0, 1], inverse[1, 0] = -m[0, 1] * part, -m[1, 0] * part
+            return complex(det.real / largest, det.imag / largest)
     phase = 1.0 + 0.0j
     for i in range(n):
         for j in range(n):
@@ -130,8 +145,7 @@ def _invert(m: Array, inverse: Array) -> complex:
             large = abs(m[i, c].real) + abs(m[i, c].imag)
             if large > largest:
                 best, largest = i, large
-        size = abs(m[best, c])
-        if not size > 0.0 or not np.isfinite(size):
+        if not largest > 0.0 or not np.isfinite(largest):
             return 0.0j
         if best != c:
             phase = -phase
@@ -139,7 +153,7 @@ def _invert(m: Array, inverse: Array) -> complex:
                 m[c, j], m[best, j] = m[best, j], m[c, j]
                 inverse[c, j], inverse[best, j] = inverse[best, j], inverse[c, j]
         pivot = m[c, c]
-        phase *= complex(pivot.real / size, pivot.imag / size)
+        phase *= complex(pivot.real / largest, pivot.imag / largest)
         part = 1.0 / pivot
         for j in range(n):
             m[c, j] *= part
@@ -209,7 +223,7 @@ def _polish(z: complex, d: Delta) -> tuple[complex, float]:
 
 @jit
 def _turn(a: complex, b: complex, d: Delta) -> tuple[float, complex]:
-    """Change of arg det Delta along the segment from a to b, and det/|det| at b; (nan, 0) where it cannot be told."""
+    """Change of arg det Delta along the segment from a to b, and what `_invert` gives at b; (nan, 0) if unknown."""
     m, slope, inverse = d.work[0], d.work[1], d.work[2]
     n = d.base.shape[0]
     q = 0.99 if n < 3 else np.sin(3.0 / n)
@@ -252,7 +266,7 @@ def _count_right(line: float, d: Delta) -> int:
     radius = d.norms[0]
     for k in range(d.tau.shape[0]):
         radius += d.norms[k + 1] * np.exp(-line * d.tau[k])
-    top = max(radius * max(2.0, n / 2.5), abs(line), 1e-300)
+    top = max(radius * max(1.1, n / 2.5), abs(line), 1e-300)
     if not np.isfinite(top):
         return -1
     bottom = 0.0 if d.real else -top
@@ -395,7 +409,9 @@ def _expand(upto: int, count: int, d: Delta, near: float, roots: Array, residual
 
 
 @jit
-def _follow(before: Array, count: int, want: int, d: Delta, tolerance: float, roots: Array, residuals: Array) -> int:
+def _follow(
+    earlier: Array, before: Array, count: int, want: int, d: Delta, tolerance: float, roots: Array, residuals: Array
+) -> int:
     """The predecessor's roots right of its line followed to this point; 0 unless they are all that there are.
 
     Roots left of the line stay where they were: they show where the next line may lie.
@@ -403,7 +419,7 @@ def _follow(before: Array, count: int, want: int, d: Delta, tolerance: float, ro
     upto, line = _line(before, count, want, d.longest)
     if upto < want or before[upto - 1].real - line < 0.05 / d.longest:
         return 0
-    if _collect(before[:upto], 0, d, tolerance, roots, residuals) != upto:
+    if _collect(2.0 * before[:upto] - earlier[:upto], 0, d, tolerance, roots, residuals) != upto:
         return 0
     if _count_right(line + roots[upto - 1].real - before[upto - 1].real, d) != upto:
         return 0
@@ -426,7 +442,8 @@ def sweep(
         roots, residuals = out.value[p], out.residual[p]
         done, follows = 0, 0 if p == 0 else out.count[p - 1]
         if follows > 0 and np.isnan(seeds[p, 0].real):
-            done = _follow(out.value[p - 1], follows, want, d, tolerance, roots, residuals)
+            earlier = out.value[p - 2 if p > 1 and out.count[p - 2] > 0 else p - 1]
+            done = _follow(earlier, out.value[p - 1], follows, want, d, tolerance, roots, residuals)
         count = 0 if done else _collect(seeds[p], 0, d, tolerance, roots, residuals)
         if follows > 0 and not done:
             count = _collect(out.value[p - 1], count, d, tolerance, roots, residuals)
@@ -512,7 +529,7 @@ def _branch(a: complex, b: complex, tau: float, k: int) -> tuple[complex, float]
         if best <= 2e-16 or slope == 0.0 or not np.isfinite(slope.real + slope.imag):
             break
         z -= 2.0 * w * gap / slope
-    return root, abs(gap_there) / (abs(root) + abs(a) + abs(root - a - gap_there)) if best < np.inf else np.inf
+    return root, _size(gap_there) / (_size(root) + _size(a) + _size(root - a - gap_there)) if best < np.inf else np.inf
 
 
 @jit
