@@ -97,7 +97,7 @@ def _chunk(base: Array, past: Array, tau: Array, count: int) -> tuple[Array, Arr
         diagonals, works = split(stack[pending])
         picked = pending[works]
         if picked.size:
-            part_roots, bad, sure = _decoupled(stack[picked], diagonals[works], tau[picked], count)
+            part_roots, bad, sure = decoupled(stack[picked], diagonals[works], tau[picked], count)
             roots[picked], residuals[picked], certain[picked] = part_roots, bad, sure
         pending = pending[~certain[pending]] if stack.shape[-1] > 1 else pending[:0]
     if pending.size:
@@ -116,8 +116,17 @@ def _undelayed(matrices: Array, count: int) -> tuple[Array, Array]:
     return roots, np.where(np.isnan(roots.real), np.nan, np.finfo(float).eps)
 
 
-def _decoupled(stack: Array, diagonals: Array, tau: Array, count: int) -> tuple[Array, Array, Array]:
-    """Roots of the scalar factors together; certain where they hold for the system as it was."""
+def decoupled(stack: Array, diagonals: Array, tau: Array, count: int) -> tuple[Array, Array, Array]:
+    """Roots of the scalar factors together, their residuals, and whether they hold for the system as it was.
+
+    A factor z = a + b e^(-z tau) reads w e^w = b tau e^(-a tau) with w = (z - a) tau, so z = a + W_k(...)/tau. The
+    branch k = 0 holds its rightmost root for every complex argument [1]_, and real parts fall with |k|.
+
+    References
+    ----------
+    .. [1] H. Shinozaki and T. Mori, Robust stability analysis of linear time-delay systems by Lambert W function:
+       some extreme point results, Automatica 42, 2006, doi:10.1016/j.automatica.2006.05.008
+    """
     from .delay_roots_kernel import branches
 
     m, _, n = diagonals.shape
@@ -133,13 +142,14 @@ def _decoupled(stack: Array, diagonals: Array, tau: Array, count: int) -> tuple[
             roots[several, i, :count], bad, fine = certified(line[:, 0], line[:, 1:], tau[several], count)
             errors[several, i, :count] = np.where(fine[:, None], bad, np.inf)
     sure = ~(errors > TOLERANCE).any(axis=(1, 2))
-    merged = roots.reshape(m, -1)
-    order = rightmost_order(merged)[:, :count]
-    merged = np.take_along_axis(merged, order, 1)
-    if n == 1:
-        return merged, np.take_along_axis(errors[:, 0], order, 1), np.asarray(sure)
-    residuals = _measure(stack, tau, merged)
-    return merged, residuals, np.asarray(sure & (np.isnan(merged.real) | (residuals <= TOLERANCE)).all(axis=1))
+    merged, residuals = roots.reshape(m, -1), errors.reshape(m, -1)
+    if merged.shape[1] > 1:
+        order = rightmost_order(merged)[:, :count]
+        merged, residuals = np.take_along_axis(merged, order, 1), np.take_along_axis(residuals, order, 1)
+    if n > 1:
+        residuals = _measure(stack, tau, merged)
+        sure &= (np.isnan(merged.real) | (residuals <= TOLERANCE)).all(axis=1)
+    return merged, residuals, np.asarray(sure)
 
 
 def _measure(stack: Array, tau: Array, roots: Array) -> Array:
@@ -355,42 +365,6 @@ def _bases(stack: Array) -> Array:
     if (asymmetry <= 4e-16 * norm).all():
         return np.asarray(np.linalg.eigh(combined)[1])
     return np.asarray(np.linalg.qr(np.linalg.eig(combined)[1])[0])
-
-
-# ------------------------------------------------------------ one state, one delay
-
-
-def scalar_roots(a: Array, b: Array, tau: Array, count: int) -> tuple[Array, Array]:
-    """The `count` rightmost roots of z = a + b e^(-z tau) at each point.
-
-    With w = (z - a) tau the equation reads w e^w = b tau e^(-a tau), so z = a + W_k(b tau e^(-a tau))/tau. The
-    branch k = 0 holds the rightmost root for every complex argument [1]_, and real parts fall with |k|.
-
-    Parameters
-    ----------
-    a, b : (m,) float or complex array
-    tau : (m,) array, > 0 where b is not 0
-
-    Returns
-    -------
-    roots : (m, count) complex array, rightmost first, NaN where there are no more (b = 0: a alone)
-    residuals : (m, count) array
-        |z - a - b e^(-z tau)| relative to the sum of its terms' magnitudes.
-
-    References
-    ----------
-    .. [1] H. Shinozaki and T. Mori, Robust stability analysis of linear time-delay systems by Lambert W function:
-       some extreme point results, Automatica 42, 2006, doi:10.1016/j.automatica.2006.05.008
-
-    Examples
-    --------
-    >>> z, _ = scalar_roots(np.array([0.0]), np.array([-np.pi / 2]), np.array([1.0]), 2)
-    >>> abs(z.imag[0] / (np.pi / 2)).round(12).tolist()  # Hopf: roots at +-i pi/2
-    [1.0, 1.0]
-    """
-    diagonals = np.stack([a, b], axis=1)[:, :, None]
-    roots, residuals, _ = _decoupled(diagonals, diagonals, tau[:, None], count)
-    return roots, residuals
 
 
 def rightmost_first(roots: Array) -> Array:
