@@ -27,8 +27,6 @@ _LARGEST = 1200
 _SHORTEST = 1e-300
 #: Candidates beyond those that are wanted: a discretisation also has eigenvalues that are no roots.
 _SPARE = 40
-#: |log| beyond which a e^x would leave the double range and Lambert's W is solved in its logarithmic form.
-_EXTREME = 500.0
 
 
 def in_chunks(work: Callable[[slice], None], size: int) -> None:
@@ -82,30 +80,24 @@ def rightmost_roots(base: Array, past: Array, tau: Array, count: int = 1) -> tup
 
 
 def _chunk(base: Array, past: Array, tau: Array, count: int) -> tuple[Array, Array, Array]:
-    m, lags = tau.shape
+    from .delay_roots_kernel import prepare
+
+    m = len(base)
     roots = np.full((m, count), complex(np.nan, np.nan))
     residuals = np.full((m, count), np.nan)
     stack = np.concatenate([base[:, None], past], axis=1).astype(float)
-    finite = np.isfinite(stack).all(axis=(1, 2, 3)) & np.isfinite(tau).all(axis=1)
-    certain = np.zeros(m, bool)
-    stack[~finite] = 0.0
-    now = (tau == 0) & (lags > 0)  # what is not delayed belongs to A_0
-    stack[:, 0] += (stack[:, 1:] * now[:, :, None, None]).sum(axis=1)
-    stack[:, 1:][now] = 0.0
-    acts = (np.abs(stack[:, 1:]) > 0).any(axis=(2, 3))
-    tau = np.where(acts, tau, 0.0)
-    finite &= ((tau == 0) | (tau >= _SHORTEST)).all(axis=1)
-    stack = balance(stack)
-    without = finite & ~acts.any(axis=1)
+    tau, kind = np.array(tau, float), np.empty(m, np.int8)
+    prepare(stack, tau, _SHORTEST, kind)
+    certain, without = np.zeros(m, bool), kind == 1
     if without.any():
         roots[without], residuals[without] = _undelayed(stack[without, 0], count)
         certain[without] = True
-    pending = np.flatnonzero(finite & ~without)
+    pending = np.flatnonzero(kind == 2)
     if pending.size:
         diagonals, works = split(stack[pending])
         picked = pending[works]
         if picked.size:
-            part_roots, bad, sure = _decoupled(stack[picked], diagonals[works], tau[picked], count)
+            part_roots, bad, sure = decoupled(stack[picked], diagonals[works], tau[picked], count)
             roots[picked], residuals[picked], certain[picked] = part_roots, bad, sure
         pending = pending[~certain[pending]] if stack.shape[-1] > 1 else pending[:0]
     if pending.size:
@@ -124,39 +116,40 @@ def _undelayed(matrices: Array, count: int) -> tuple[Array, Array]:
     return roots, np.where(np.isnan(roots.real), np.nan, np.finfo(float).eps)
 
 
-def _decoupled(stack: Array, diagonals: Array, tau: Array, count: int) -> tuple[Array, Array, Array]:
-    """Roots of the scalar factors together; certain where they hold for the system as it was."""
+def decoupled(stack: Array, diagonals: Array, tau: Array, count: int) -> tuple[Array, Array, Array]:
+    """Roots of the scalar factors together, their residuals, and whether they hold for the system as it was.
+
+    A factor z = a + b e^(-z tau) reads w e^w = b tau e^(-a tau) with w = (z - a) tau, so z = a + W_k(...)/tau. The
+    branch k = 0 holds its rightmost root for every complex argument [1]_, and real parts fall with |k|.
+
+    References
+    ----------
+    .. [1] H. Shinozaki and T. Mori, Robust stability analysis of linear time-delay systems by Lambert W function:
+       some extreme point results, Automatica 42, 2006, doi:10.1016/j.automatica.2006.05.008
+    """
+    from .delay_roots_kernel import branches
+
     m, _, n = diagonals.shape
-    a, b = diagonals[:, 0], diagonals[:, 1:]
-    single = ((np.abs(b) > 0).sum(axis=1) <= 1).all(axis=1)
-    by_factor = np.full((m, n, count), complex(np.nan, np.nan))
-    residuals = np.full((m, count), np.nan)
-    sure = np.zeros(m, bool)
-    if single.any():
-        which = np.abs(b[single]).argmax(axis=1)
-        lag_slope = np.take_along_axis(b[single], which[:, None], axis=1)[:, 0]
-        lag = np.take_along_axis(np.broadcast_to(tau[single][:, :, None], b[single].shape), which[:, None], 1)
-        roots, bad = scalar_roots(a[single].ravel(), lag_slope.ravel(), lag.ravel(), count)
-        by_factor[single] = roots.reshape(-1, n, count)
-        sure[single] = (np.isnan(roots.real) | (bad <= TOLERANCE)).reshape(-1, n * count).all(axis=1)
-        if n == 1:
-            residuals[single] = bad
+    reach = count // 2 + 1 if count > 1 else 0
+    roots = np.empty((m, n, 2 * reach + 1), complex)
+    errors, single = np.empty(roots.shape), np.empty(m, bool)
+    branches(_complex(diagonals), np.ascontiguousarray(tau, float), reach, roots, errors, single)
     several = ~single
     if several.any():
-        ok = np.ones(several.sum(), bool)
+        roots[several], errors[several] = complex(np.nan, np.nan), np.nan
         for i in range(n):
             line = diagonals[several][:, :, i, None, None]
-            roots, bad, fine = certified(line[:, 0], line[:, 1:], tau[several], count)
-            by_factor[several, i], ok = roots, ok & fine
-            if n == 1:
-                residuals[several] = bad
-        sure[several] = ok
-    if n == 1:
-        return by_factor[:, 0], residuals, sure
-    merged = rightmost_first(by_factor.reshape(m, n * count))[:, :count]
-    residuals = _measure(stack, tau, merged)
-    sure &= (np.isnan(merged.real) | (residuals <= TOLERANCE)).all(axis=1)
-    return merged, residuals, sure
+            roots[several, i, :count], bad, fine = certified(line[:, 0], line[:, 1:], tau[several], count)
+            errors[several, i, :count] = np.where(fine[:, None], bad, np.inf)
+    sure = ~(errors > TOLERANCE).any(axis=(1, 2))
+    merged, residuals = roots.reshape(m, -1), errors.reshape(m, -1)
+    if merged.shape[1] > 1:
+        order = rightmost_order(merged)[:, :count]
+        merged, residuals = np.take_along_axis(merged, order, 1), np.take_along_axis(residuals, order, 1)
+    if n > 1:
+        residuals = _measure(stack, tau, merged)
+        sure &= (np.isnan(merged.real) | (residuals <= TOLERANCE)).all(axis=1)
+    return merged, residuals, np.asarray(sure)
 
 
 def _measure(stack: Array, tau: Array, roots: Array) -> Array:
@@ -313,23 +306,11 @@ def balance(stack: Array) -> Array:
     -------
     (m, K, n, n) array of the same spectra
     """
-    n = stack.shape[-1]
-    if n == 1:
-        return stack
-    weight = np.abs(stack).sum(axis=1)
-    floor = 0.1 * np.trace(weight, axis1=1, axis2=2) / n
-    weight[:, np.arange(n), np.arange(n)] = 0.0
-    scale = np.ones(weight.shape[:2])
-    for _ in range(6):
-        for i in range(n):
-            column, row = weight[:, :, i].sum(axis=1) + floor, weight[:, i, :].sum(axis=1) + floor
-            both = (column > 0) & (row > 0) & np.isfinite(column) & np.isfinite(row)
-            ratio = np.where(both, row, 1.0) / np.where(both, column, 1.0)
-            factor = np.exp2(np.round(0.5 * np.log2(ratio)))
-            weight[:, :, i] *= factor[:, None]
-            weight[:, i, :] /= factor[:, None]
-            scale[:, i] *= factor
-    return stack * scale[:, None, None, :] / scale[:, None, :, None]
+    from .delay_roots_kernel import prepare
+
+    stack = np.array(stack, float)
+    prepare(stack, np.ones((len(stack), stack.shape[1] - 1)), _SHORTEST, np.empty(len(stack), np.int8))
+    return stack
 
 
 def split(stack: Array) -> tuple[Array, Array]:
@@ -355,154 +336,51 @@ def split(stack: Array) -> tuple[Array, Array]:
     >>> bool(works[0]), sorted(map(tuple, diagonals[0].T.round(12).tolist()))
     (True, [(1.0, -5.0), (3.0, 5.0)])
     """
+    from .delay_roots_kernel import rotate
+
     m, count, n, _ = stack.shape
+    diagonals, works = np.empty((m, count, n), complex), np.empty(m, bool)
     if n == 1:
-        return stack[..., 0], np.ones(m, bool)
-    norm = np.sqrt((np.abs(stack) ** 2).sum(axis=(2, 3)))
-    mix = np.sqrt(np.arange(2.0, 2.0 + count)) % 1.0 + 0.5
-    weight = mix / np.where(norm > 0, norm, 1.0)
-    asymmetry = np.abs(stack - np.swapaxes(stack, 2, 3)).max(axis=(2, 3))
-    symmetric = (asymmetry <= 4e-16 * norm).all()
-    works = np.ones(m, bool)
-    if count > 1 and not symmetric:  # triangular matrices have a commutator whose square has no trace
-        turned = stack[:, 0] @ stack[:, 1] - stack[:, 1] @ stack[:, 0]
-        works = ~(np.abs(np.einsum("mij,mji->m", turned, turned)) > 1e-9 * (norm[:, 0] * norm[:, 1]) ** 2)
-    stack, norm, weight = stack[works], norm[works], weight[works]
-    combined = (weight[:, :, None, None] * stack).sum(axis=1)
-    if symmetric:
-        basis = np.linalg.eigh(combined)[1]
-    else:
-        basis = np.linalg.qr(np.linalg.eig(combined)[1])[0]
-    rotated = np.conj(np.swapaxes(basis, 1, 2))[:, None] @ stack @ basis[:, None]
-    below = np.abs(np.tril(rotated, -1)).max(axis=(2, 3))
-    entries = np.diagonal(rotated, axis1=2, axis2=3)
-    diagonals = np.zeros((m, count, n), entries.dtype)
-    diagonals[works] = np.where(np.abs(entries) <= _LEFT * norm[:, :, None], 0.0, entries)
-    works[works] = (below <= _LEFT * norm).all(axis=1)
+        return stack[..., 0].astype(complex), np.ones(m, bool)
+    rotate(stack, _bases(stack[:1]), _LEFT, diagonals, works)
+    other = np.flatnonzero(~works)
+    if other.size and count > 1:  # triangular matrices have a commutator whose square has no trace
+        one, two = stack[other, 0], stack[other, 1]
+        turned = one @ two - two @ one
+        sizes = (one**2).sum(axis=(1, 2)) * (two**2).sum(axis=(1, 2))
+        other = other[~(np.abs(np.einsum("mij,mji->m", turned, turned)) > 1e-9 * sizes)]
+    if other.size:
+        factors, fine = np.empty((other.size, count, n), complex), np.empty(other.size, bool)
+        rotate(stack[other], _bases(stack[other]), _LEFT, factors, fine)
+        diagonals[other], works[other] = factors, fine
     return diagonals, works
 
 
-# ------------------------------------------------------------ one state, one delay
-
-
-def scalar_roots(a: Array, b: Array, tau: Array, count: int) -> tuple[Array, Array]:
-    """The `count` rightmost roots of z = a + b e^(-z tau) at each point.
-
-    With w = (z - a) tau the equation reads w e^w = b tau e^(-a tau), so z = a + W_k(b tau e^(-a tau))/tau. The
-    branch k = 0 holds the rightmost root for every complex argument [1]_, and real parts fall with |k|.
-
-    Parameters
-    ----------
-    a, b : (m,) float or complex array
-    tau : (m,) array, > 0 where b is not 0
-
-    Returns
-    -------
-    roots : (m, count) complex array, rightmost first, NaN where there are no more (b = 0: a alone)
-    residuals : (m, count) array
-        |z - a - b e^(-z tau)| relative to the sum of its terms' magnitudes.
-
-    References
-    ----------
-    .. [1] H. Shinozaki and T. Mori, Robust stability analysis of linear time-delay systems by Lambert W function:
-       some extreme point results, Automatica 42, 2006, doi:10.1016/j.automatica.2006.05.008
-
-    Examples
-    --------
-    >>> z, _ = scalar_roots(np.array([0.0]), np.array([-np.pi / 2]), np.array([1.0]), 2)
-    >>> abs(z.imag[0] / (np.pi / 2)).round(12).tolist()  # Hopf: roots at +-i pi/2
-    [1.0, 1.0]
-    """
-    a, b, tau = (np.asarray(v) for v in (a, b, tau))
-    live = (b != 0) & (tau > 0)
-    alone = a + np.where(tau > 0, 0.0, b)
-    safe_b, safe_tau = np.where(live, b, 1.0), np.where(live, tau, 1.0)
-    reach = count // 2 + 1 if count > 1 else 0
-    roots = np.empty((a.size, 2 * reach + 1), complex)
-    for column, k in enumerate(range(-reach, reach + 1)):
-        with np.errstate(over="ignore", invalid="ignore"):  # a delay so short that roots overflow: not certain
-            z = a + _lambert(safe_b, safe_tau, a, k) / safe_tau
-            z = _newton(z, a, safe_b, safe_tau)
-        roots[:, column] = np.where(live, z, alone if k == 0 else np.nan)
-    roots = rightmost_first(roots)[:, :count]
-    return roots, _residual(roots, a[:, None], b[:, None], tau[:, None])
+def _bases(stack: Array) -> Array:
+    """(m, n, n) Schur vectors of a generic combination of each point's matrices."""
+    norm = np.sqrt((stack**2).sum(axis=(2, 3)))
+    mix = np.sqrt(np.arange(2.0, 2.0 + stack.shape[1])) % 1.0 + 0.5
+    combined = ((mix / np.where(norm > 0, norm, 1.0))[:, :, None, None] * stack).sum(axis=1)
+    asymmetry = np.abs(stack - np.swapaxes(stack, 2, 3)).max(axis=(2, 3))
+    if (asymmetry <= 4e-16 * norm).all():
+        return np.asarray(np.linalg.eigh(combined)[1])
+    return np.asarray(np.linalg.qr(np.linalg.eig(combined)[1])[0])
 
 
 def rightmost_first(roots: Array) -> Array:
     """Sort (m, r) roots by falling real part, of a conjugate pair the upper first; NaN last."""
+    return np.asarray(np.take_along_axis(roots, rightmost_order(roots), axis=1))
+
+
+def rightmost_order(roots: Array) -> Array:
+    """(m, r) columns in the order of `rightmost_first`."""
     key = np.where(np.isnan(roots.real), np.inf, -roots.real)
-    out: Array = np.take_along_axis(roots, np.argsort(key, axis=1, kind="stable"), axis=1)
-    for i in range(out.shape[1] - 1):
+    order: Array = np.argsort(key, axis=1, kind="stable")
+    out = np.take_along_axis(roots, order, axis=1)
+    for i in range(order.shape[1] - 1):
         x, y = out[:, i], out[:, i + 1]
         with np.errstate(invalid="ignore"):
             pair = (np.abs(x - np.conj(y)) <= 1e-9 * np.abs(x)) & (x.imag < y.imag)
-        out[pair, i], out[pair, i + 1] = out[pair, i + 1], out[pair, i]
-    return out
-
-
-def _lambert(b: Array, tau: Array, a: Array, k: int) -> Array:
-    """W_k(b tau e^(-a tau)), without forming an argument that overflows."""
-    from scipy.special import lambertw
-
-    turns = np.log(np.abs(b * tau)) - (a * tau).real + 1j * (np.angle(b) - (a * tau).imag)
-    extreme = np.abs(turns.real) > _EXTREME
-    exponent = np.where(extreme, 0.0, -a * tau)
-    w: Array = np.asarray(lambertw(b * tau * np.exp(exponent), k))
-    if abs(k) < 2:
-        w = _near_branch_point(turns, w, k)
-    if extreme.any():
-        w[extreme] = _logarithmic(turns[extreme], k)
-    return w
-
-
-def _near_branch_point(log_z: Array, w: Array, k: int) -> Array:
-    """W_0 and its partner (k = -1 above the cut and on it, k = 1 below) by their series in p = sqrt(2 (e z + 1))."""
-    turned = log_z.imag - 2 * np.pi * np.ceil((log_z.imag - np.pi) / (2 * np.pi))
-    distance = 1 + log_z.real + 1j * (turned - np.copysign(np.pi, turned))
-    at_branch = np.abs(distance) < 1e-3
-    if k:
-        at_branch &= (turned > 0) == (k < 0)
-    if not at_branch.any():
-        return w
-    p = np.sqrt(-2 * np.expm1(distance[at_branch]) + 0j)
-    p = p if k == 0 else -p
-    w[at_branch] = -1 + p * (1 + p * (-1 / 3 + p * (11 / 72 + p * (-43 / 540 + p * 769 / 17280))))
-    return w
-
-
-def _logarithmic(log_z: Array, k: int) -> Array:
-    """w + log w = log z + 2 pi i k by Newton, |log z| large; W_0 is z itself where z is tiny."""
-    turned = log_z.imag - 2 * np.pi * np.ceil((log_z.imag - np.pi) / (2 * np.pi))
-    target = log_z.real + 1j * (turned + 2 * np.pi * k)
-    falling = (turned == np.pi) & (k == -1) & (log_z.real < 0)  # the real branch between -1/e and 0
-    target = np.where(falling, log_z.real, target)
-    sign = np.where(falling, -1.0, 1.0)
-    with np.errstate(all="ignore"):
-        w = target - np.log(sign * target)
-        for _ in range(8):
-            w = w * (1 + target - np.log(sign * w)) / (1 + w)
-    if k == 0:
-        w = np.where(log_z.real < 0, np.exp(np.clip(log_z.real, -745.0, 0.0) + 1j * turned), w)
-    return np.asarray(w)
-
-
-def _residual(z: Array, a: Array, b: Array, tau: Array) -> Array:
-    with np.errstate(all="ignore"):
-        past = np.where(b == 0, 0.0, b * np.exp(-z * tau))
-        scale = np.abs(z) + np.abs(a) + np.abs(past)
-        return np.asarray(np.where(scale == 0, 0.0, np.abs(z - a - past) / np.where(scale == 0, 1.0, scale)))
-
-
-def _newton(z: Array, a: Array, b: Array, tau: Array) -> Array:
-    """Two steps on the equation itself, each kept where it lowers the residual."""
-    best = _residual(z, a, b, tau)
-    for _ in range(2):
-        if not (best > 1e-16).any():
-            break
-        with np.errstate(all="ignore"):
-            past = b * np.exp(-z * tau)
-            new = z - (z - a - past) / (1 + tau * past)
-        residual = _residual(new, a, b, tau)
-        better = residual < best
-        z, best = np.where(better, new, z), np.where(better, residual, best)
-    return z
+        for array in (out, order):
+            array[pair, i], array[pair, i + 1] = array[pair, i + 1], array[pair, i]
+    return order

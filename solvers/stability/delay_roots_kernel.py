@@ -58,6 +58,12 @@ class Delta(NamedTuple):
 
 
 @jit
+def _size(z: complex) -> float:
+    """abs(z), with less work where it is real."""
+    return abs(z.real) if z.imag == 0.0 else abs(z)
+
+
+@jit
 def _norm(a: Array) -> float:
     """A bound of the spectral norm: the smaller of Frobenius' and sqrt(||A||_1 ||A||_inf)."""
     n = a.shape[0]
@@ -65,9 +71,10 @@ def _norm(a: Array) -> float:
     for i in range(n):
         row = column = 0.0
         for j in range(n):
-            row += abs(a[i, j])
-            column += abs(a[j, i])
-            square += abs(a[i, j]) ** 2
+            size = _size(a[i, j])
+            row += size
+            column += _size(a[j, i])
+            square += size**2
         rows = max(rows, row)
         columns = max(columns, column)
     return float(min(np.sqrt(square), np.sqrt(rows * columns)))
@@ -106,7 +113,7 @@ def _fill(z: complex, d: Delta) -> float:
         slope[i, i] = 1.0
     for k in range(tau.shape[0]):
         factor = np.exp(-z * tau[k])
-        scale += norms[k + 1] * abs(factor)
+        scale += norms[k + 1] * np.exp(-z.real * tau[k])
         for i in range(n):
             for j in range(n):
                 term = past[k, i, j] * factor
@@ -117,8 +124,16 @@ def _fill(z: complex, d: Delta) -> float:
 
 @jit
 def _invert(m: Array, inverse: Array) -> complex:
-    """Gauss-Jordan with row exchanges, m is used up; returns det/|det|, or 0 where m is singular."""
+    """Gauss-Jordan with row exchanges, m is used up; returns a number with det's argument, 0 where m is singular."""
     n = m.shape[0]
+    if n == 2:
+        det = m[0, 0] * m[1, 1] - m[0, 1] * m[1, 0]
+        largest = abs(det.real) + abs(det.imag)
+        if 1e-280 < largest < 1e280:
+            part = 1.0 / det
+            inverse[0, 0], inverse[1, 1] = m[1, 1] * part, m[0, 0] * part
+            inverse[0, 1], inverse[1, 0] = -m[0, 1] * part, -m[1, 0] * part
+            return complex(det.real / largest, det.imag / largest)
     phase = 1.0 + 0.0j
     for i in range(n):
         for j in range(n):
@@ -130,8 +145,7 @@ def _invert(m: Array, inverse: Array) -> complex:
             large = abs(m[i, c].real) + abs(m[i, c].imag)
             if large > largest:
                 best, largest = i, large
-        size = abs(m[best, c])
-        if not size > 0.0 or not np.isfinite(size):
+        if not largest > 0.0 or not np.isfinite(largest):
             return 0.0j
         if best != c:
             phase = -phase
@@ -139,7 +153,7 @@ def _invert(m: Array, inverse: Array) -> complex:
                 m[c, j], m[best, j] = m[best, j], m[c, j]
                 inverse[c, j], inverse[best, j] = inverse[best, j], inverse[c, j]
         pivot = m[c, c]
-        phase *= complex(pivot.real / size, pivot.imag / size)
+        phase *= complex(pivot.real / largest, pivot.imag / largest)
         part = 1.0 / pivot
         for j in range(n):
             m[c, j] *= part
@@ -197,7 +211,7 @@ def _polish(z: complex, d: Delta) -> tuple[complex, float]:
         if length > 2.0 / d.longest:
             step *= 2.0 / d.longest / length
         now = length / last
-        if length <= 1e-15 * abs(z) or (error < 1e-14 and now > 0.9):
+        if length <= 1e-15 * abs(z) or (error < 1e-14 and now > 0.9) or (error < 4e-16 and 0.0 < now < 1e-3):
             break
         if count > 3 and 0.3 < now < 0.97 and abs(now - ratio) < 0.02:
             step *= np.round(1.0 / (1.0 - now))
@@ -209,7 +223,7 @@ def _polish(z: complex, d: Delta) -> tuple[complex, float]:
 
 @jit
 def _turn(a: complex, b: complex, d: Delta) -> tuple[float, complex]:
-    """Change of arg det Delta along the segment from a to b, and det/|det| at b; (nan, 0) where it cannot be told."""
+    """Change of arg det Delta along the segment from a to b, and what `_invert` gives at b; (nan, 0) if unknown."""
     m, slope, inverse = d.work[0], d.work[1], d.work[2]
     n = d.base.shape[0]
     q = 0.99 if n < 3 else np.sin(3.0 / n)
@@ -252,7 +266,7 @@ def _count_right(line: float, d: Delta) -> int:
     radius = d.norms[0]
     for k in range(d.tau.shape[0]):
         radius += d.norms[k + 1] * np.exp(-line * d.tau[k])
-    top = max(radius * max(2.0, n / 2.5), abs(line), 1e-300)
+    top = max(radius * max(1.1, n / 2.5), abs(line), 1e-300)
     if not np.isfinite(top):
         return -1
     bottom = 0.0 if d.real else -top
@@ -395,6 +409,25 @@ def _expand(upto: int, count: int, d: Delta, near: float, roots: Array, residual
 
 
 @jit
+def _follow(
+    earlier: Array, before: Array, count: int, want: int, d: Delta, tolerance: float, roots: Array, residuals: Array
+) -> int:
+    """The predecessor's roots right of its line followed to this point; 0 unless they are all that there are.
+
+    Roots left of the line stay where they were: they show where the next line may lie.
+    """
+    upto, line = _line(before, count, want, d.longest)
+    if upto < want or before[upto - 1].real - line < 0.05 / d.longest:
+        return 0
+    if _collect(2.0 * before[:upto] - earlier[:upto], 0, d, tolerance, roots, residuals) != upto:
+        return 0
+    if _count_right(line + roots[upto - 1].real - before[upto - 1].real, d) != upto:
+        return 0
+    roots[upto:count] = before[upto:count]
+    return count
+
+
+@jit
 def sweep(
     begin: int, end: int, systems: Systems, want: int, fewer: bool, tolerance: float, seeds: Array, out: Roots
 ) -> int:
@@ -407,11 +440,14 @@ def sweep(
     for p in range(begin, end):
         d = _delta(systems, p, norms, work)
         roots, residuals = out.value[p], out.residual[p]
-        count = _collect(seeds[p], 0, d, tolerance, roots, residuals)
-        if p > 0 and out.count[p - 1] > 0:
+        done, follows = 0, 0 if p == 0 else out.count[p - 1]
+        if follows > 0 and np.isnan(seeds[p, 0].real):
+            earlier = out.value[p - 2 if p > 1 and out.count[p - 2] > 0 else p - 1]
+            done = _follow(earlier, out.value[p - 1], follows, want, d, tolerance, roots, residuals)
+        count = 0 if done else _collect(seeds[p], 0, d, tolerance, roots, residuals)
+        if follows > 0 and not done:
             count = _collect(out.value[p - 1], count, d, tolerance, roots, residuals)
         needed = min(want, count) if fewer else want
-        done = 0
         if count >= needed and needed > 0:
             upto, line = _line(roots, count, needed, d.longest)
             right = -1
@@ -447,3 +483,175 @@ def measure(systems: Systems, roots: Array, residuals: Array) -> None:
                 residuals[p, i] = 0.0
             else:
                 residuals[p, i] = 1.0 / (_log_slope(work[2], work[1])[2] * scale)
+
+
+@jit
+def _first_guess(log: complex, k: int) -> Any:
+    """Somewhere near W_k(e^log), 0 <= |log.imag| <= pi."""
+    aside = log.imag - np.copysign(np.pi, log.imag)
+    beyond = complex(1.0 + log.real, aside)  # logarithm of e times the argument, seen from the branch point at -1/e
+    if abs(beyond) < 2.0 and (k == 0 or (abs(k) == 1 and (log.imag > 0) == (k < 0))):
+        half, grown = np.sin(0.5 * aside), np.exp(beyond.real) * np.sin(aside)
+        moved = complex(2.0 * half * half - np.expm1(beyond.real) * np.cos(aside), 0.0 - grown)  # 1 - e^beyond
+        if abs(moved) < (0.8 if k == 0 else 0.3):
+            p = np.sqrt(2.0 * moved) * (1.0 if k == 0 else -1.0)
+            return -1.0 + p * (1.0 + p * (-1 / 3 + p * (11 / 72 + p * (-43 / 540 + p * 769 / 17280))))
+    z = np.exp(log) if k == 0 and log.real < 0.6 else 2.0 + 0.0j
+    if abs(z.imag) < 1.0 and max(-1.0, -0.2 - 2.5 * abs(z.imag)) < z.real < 1.5:  # Pade's approximant around 0
+        return z * (1.0 + z * (12.34042553 + z * 12.85106383)) / (1.0 + z * (14.34042553 + z * 32.53191489))
+    if k == -1 and aside == 0.0 and log.real < -1.0:  # the real branch between -1/e and 0
+        return log.real - np.log(-log.real) + 0.0j
+    target = complex(log.real, log.imag + 2.0 * np.pi * k)
+    deep = np.log(target)
+    return target - deep + deep / target
+
+
+@jit
+def _branch(a: complex, b: complex, tau: float, k: int) -> tuple[complex, float]:
+    """The root a + W_k(b tau e^(-a tau))/tau of z = a + b e^(-z tau), and its residual beside the terms' sizes.
+
+    Halley's method, formed so that no argument overflows.
+    """
+    log = np.log(b) + np.log(tau) - a * tau
+    log -= complex(0.0, 2.0 * np.pi * np.ceil((log.imag - np.pi) / (2.0 * np.pi)))
+    z = a + _first_guess(log, k) / tau
+    root, best, gap_there = z, np.inf, 0.0j
+    for _ in range(40):
+        past = b * np.exp(-z * tau)
+        gap = z - a - past
+        error = (abs(gap.real) + abs(gap.imag)) / (abs(z.real) + abs(z.imag) + abs(past.real) + abs(past.imag))
+        if error < best:
+            root, best, gap_there = z, error, gap
+        elif best < 1e-8:
+            break
+        w = 2.0 + 2.0 * (z - a) * tau
+        slope = w * w - (w + 2.0) * tau * gap
+        if best <= 2e-16 or slope == 0.0 or not np.isfinite(slope.real + slope.imag):
+            break
+        z -= 2.0 * w * gap / slope
+    return root, _size(gap_there) / (_size(root) + _size(a) + _size(root - a - gap_there)) if best < np.inf else np.inf
+
+
+@jit
+def branches(diagonals: Array, tau: Array, reach: int, roots: Array, residuals: Array, single: Array) -> None:
+    """Roots of the scalar factors where each has one delay at most: of branches -reach..reach, or a alone and NaN.
+
+    diagonals (points, 1 + K, n), tau (points, K), roots and residuals (points, n, 2 reach + 1), single (points,).
+    """
+    for p in range(roots.shape[0]):
+        single[p] = True
+        for i in range(roots.shape[1]):
+            lag, count = 0, 0
+            for k in range(tau.shape[1]):
+                if diagonals[p, k + 1, i] != 0.0:
+                    lag, count = k, count + 1
+            single[p] &= count < 2
+            for column in range(2 * reach + 1):
+                if count == 1:
+                    root, error = _branch(diagonals[p, 0, i], diagonals[p, lag + 1, i], tau[p, lag], column - reach)
+                    roots[p, i, column], residuals[p, i, column] = root, error
+                else:
+                    roots[p, i, column] = diagonals[p, 0, i] if column == reach else complex(np.nan, np.nan)
+                    residuals[p, i, column] = 0.0 if column == reach else np.nan
+
+
+@jit
+def _balance(matrices: Array, weight: Array, scale: Array) -> None:
+    """Even out rows and columns of (K, n, n) matrices by one diagonal similarity in powers of two, in place."""
+    n = matrices.shape[1]
+    floor = 0.0
+    for i in range(n):
+        scale[i] = 1.0
+        for j in range(n):
+            total = 0.0
+            for k in range(matrices.shape[0]):
+                total += abs(matrices[k, i, j])
+            weight[i, j] = total
+        floor += 0.1 * weight[i, i] / n
+        weight[i, i] = 0.0
+    for _ in range(6):
+        changed = False
+        for i in range(n):
+            row = column = floor
+            for j in range(n):
+                row += weight[i, j]
+                column += weight[j, i]
+            ratio = row / column if 0.0 < row < np.inf and 0.0 < column < np.inf else 1.0
+            if not 0.5 <= ratio <= 2.0:
+                factor = np.exp2(np.round(0.5 * np.log2(ratio)))
+                changed = True
+                scale[i] *= factor
+                for j in range(n):
+                    weight[j, i] *= factor
+                    weight[i, j] /= factor
+        if not changed:
+            break
+    for i in range(n):
+        for j in range(n):
+            for k in range(matrices.shape[0]):
+                matrices[k, i, j] *= scale[j] / scale[i]
+
+
+@jit
+def prepare(stack: Array, tau: Array, shortest: float, kind: Array) -> None:
+    """Matrices A_0, A_k and delays of each point as the methods want them, in place.
+
+    What is not delayed goes to A_0, delays of nothing are 0, and the matrices are balanced. kind (points,): 0 not
+    finite (or a delay below `shortest`), 1 without delays, 2 with some.
+    """
+    count, n = stack.shape[1], stack.shape[2]
+    weight, scale = np.empty((n, n)), np.empty(n)
+    for p in range(stack.shape[0]):
+        matrices, kind[p] = stack[p], 1
+        for k in range(count):
+            acts = False
+            for i in range(n):
+                for j in range(n):
+                    if not np.isfinite(matrices[k, i, j]):
+                        kind[p] = 0
+            if k == 0:
+                continue
+            for i in range(n):
+                for j in range(n):
+                    if tau[p, k - 1] == 0.0:
+                        matrices[0, i, j] += matrices[k, i, j]
+                        matrices[k, i, j] = 0.0
+                    acts |= matrices[k, i, j] != 0.0
+            if not acts and tau[p, k - 1] < np.inf:
+                tau[p, k - 1] = 0.0
+            elif shortest <= tau[p, k - 1] < np.inf:
+                kind[p] = min(2 * kind[p], 2)
+            else:
+                kind[p] = 0
+        if kind[p] and n > 1:
+            _balance(matrices, weight, scale)
+
+
+@jit
+def rotate(stack: Array, bases: Array, below: float, diagonals: Array, works: Array) -> None:
+    """Diagonals of B^H A_k B, and whether at most `below`, beside A_k, lies below them; the last basis serves on."""
+    n = stack.shape[2]
+    column = np.empty(n, bases.dtype)
+    for p in range(stack.shape[0]):
+        basis = bases[min(p, bases.shape[0] - 1)]
+        works[p] = True
+        for k in range(stack.shape[1]):
+            square = 0.0
+            for i in range(n):
+                for j in range(n):
+                    square += stack[p, k, i, j] ** 2
+            rounding = below * np.sqrt(square)
+            for j in range(n):
+                for i in range(n):
+                    column[i] = 0.0
+                    for m in range(n):
+                        column[i] += stack[p, k, i, m] * basis[m, j]
+                for i in range(j, n):
+                    entry = column[0] * 0.0
+                    for m in range(n):
+                        entry += np.conj(basis[m, i]) * column[m]
+                    small = abs(entry) <= rounding
+                    if i == j:
+                        diagonals[p, k, j] = 0.0 if small else entry
+                    else:
+                        works[p] &= small

@@ -18,7 +18,7 @@ from ..problems.numbers import dimensions, is_symbolic, real_array
 from ..results import Status
 from .equilibria_search import search
 from .leading_roots import leading_roots, margin
-from .rest import closed_forms
+from .rest import first_closed_form
 
 Array = NDArray[np.float64]
 
@@ -61,18 +61,12 @@ def operating_point(
     if at is not None:
         states, status = system.start_values(), np.zeros(system.size, np.uint8)
     elif system.problem.fixed_points:
-        states, status = _first_that_holds(*closed_forms(system))
+        states, valid = first_closed_form(system)
+        status = np.where(valid, 0, Status.NO_CLOSED_FORM).astype(np.uint8)
     else:
         states, status = first_stable(system)
     states = np.where(status == 0, states, np.nan)
     return system, states, status
-
-
-def _first_that_holds(states: Array, valid: NDArray[np.bool_]) -> tuple[Array, NDArray[np.uint8]]:
-    """(n, size) the first closed form at rest at each point, and codes where none is."""
-    pick = valid.argmax(axis=1)
-    chosen = np.take_along_axis(states, pick[None, :, None], axis=2)[..., 0]
-    return chosen, np.where(valid.any(axis=1), 0, Status.NO_CLOSED_FORM).astype(np.uint8)
 
 
 def _start_at(problem: Dynamics, at: At) -> dict[str, StateValue]:

@@ -107,13 +107,33 @@ def residual(
 
 def closed_forms(system: System) -> tuple[Array, NDArray[np.bool_]]:
     """(n, size, points) states of the problem's fixed points, and (size, points) whether they solve the equations."""
+    values = _closed_forms(system)
+    valid = np.stack([solves(system, np.ascontiguousarray(form)) for form in np.moveaxis(values, 1, 0)], axis=1)
+    return np.moveaxis(values, 1, 2), valid
+
+
+def first_closed_form(system: System) -> tuple[Array, NDArray[np.bool_]]:
+    """(n, size) the first closed form that solves the equations at each point, and (size,) whether one does."""
+    forms = np.moveaxis(_closed_forms(system), 1, 0)
+    chosen = np.ascontiguousarray(forms[0])
+    valid = solves(system, chosen)
+    for form in forms[1:]:
+        points = np.flatnonzero(~valid)
+        if not points.size:
+            break
+        states = np.ascontiguousarray(form[:, points])
+        solved = solves(system, states, points)
+        chosen[:, points[solved]], valid[points[solved]] = states[:, solved], True
+    return chosen, valid
+
+
+def _closed_forms(system: System) -> Array:
+    """(n, points, size) states of the problem's fixed points."""
     points, labels = system.problem.fixed_points, system.labels
     formulas = tuple(point[label] for label in labels for point in points)
     key = ("closed forms", *((type(e), e) for e in formulas))
     program = system.equations.once(key, lambda: _program(formulas))
-    values = system.evaluate(program, {}).reshape(len(labels), len(points), system.size)
-    valid = np.stack([solves(system, np.ascontiguousarray(values[:, k])) for k in range(len(points))], axis=1)
-    return np.moveaxis(values, 1, 2), valid
+    return system.evaluate(program, {}).reshape(len(labels), len(points), system.size)
 
 
 def _program(formulas: tuple[Any, ...]) -> Program:

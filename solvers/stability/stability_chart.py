@@ -260,11 +260,11 @@ def _margin(model: Any, values: Mapping[str, xr.DataArray]) -> xr.DataArray | No
 def _compare_margin(system: System, margin: xr.DataArray, verdict: xr.DataArray) -> dict[str, Any]:
     if not set(margin.dims) <= set(system.grid.dims):
         return {}
-    spread = margin.broadcast_like(verdict).transpose(*verdict.dims)
-    other = ((verdict == -1) & (spread < 0)) | ((verdict == 1) & (spread > 0))
+    spread, sign = margin.broadcast_like(verdict).transpose(*verdict.dims).values, verdict.values
+    other = ((sign == -1) & (spread < 0)) | ((sign == 1) & (spread > 0))
     attrs = {"long_name": "stability margin in closed form (> 0: stable)", "units": margin.attrs.get("units", "1")}
     count = {"long_name": "points whose closed form says otherwise", "units": "1"}
-    return {"margin": (verdict.dims, spread.values, attrs), "disagreements": ((), int(other.sum()), count)}
+    return {"margin": (verdict.dims, spread, attrs), "disagreements": ((), int(other.sum()), count)}
 
 
 def _boundary(system: System, at: At | None, value: Array, error: Array, tolerance: float) -> Boundary:

@@ -19,13 +19,19 @@ from tcpdynamics.solvers.stability.delay_roots import (
     balance,
     certified,
     chebyshev,
+    decoupled,
     generator,
     rightmost_roots,
-    scalar_roots,
     split,
 )
 
 Array = NDArray[Any]
+
+
+def scalar_roots(a: Array, b: Array, tau: Array, count: int) -> tuple[Array, Array]:
+    """Roots of z = a + b e^(-z tau), rightmost first, and their residuals."""
+    diagonals = np.stack([a, b], axis=1)[:, :, None]
+    return decoupled(diagonals, diagonals, tau[:, None], count)[:2]
 
 
 def linear(base: Array, past: Array, tau: Array, at: complex) -> Array:
