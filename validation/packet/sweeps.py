@@ -383,23 +383,30 @@ def with_intervals(data: xr.Dataset) -> xr.Dataset:
     >>> with_intervals(data).loss_rate_mean.values
     array([0.2])
     """
-    more = {}
-    for name, values in data.data_vars.items():
-        if "replication" not in values.dims or name == "status":
-            continue
-        meaning, attrs = values.attrs.get("long_name", str(name)), dict(values.attrs)
-        plain = values.astype(float).reset_coords(drop=True)
-        if values.sizes["replication"] > 1:
-            interval = mean_interval(plain, fraction=name in FRACTIONS)
+    names = [name for name, values in data.data_vars.items() if "replication" in values.dims and name != "status"]
+    more: dict[Any, dict[str, Any]] = {name: {} for name in names}
+    together: dict[Any, list[Any]] = {}  # labels take longer than few numbers; of many each takes memory enough
+    for name in names:
+        together.setdefault((data[name].dims, name if data[name].size > 1_000_000 else None), []).append(name)
+    for (dims, _), alike in together.items():
+        plain = xr.DataArray(np.stack([data[name].values.astype(float) for name in alike]), dims=("quantity", *dims))
+        if plain.sizes["replication"] > 1:
+            fraction = xr.DataArray([name in FRACTIONS for name in alike], dims="quantity")
+            interval = mean_interval(plain, fraction=fraction)
         else:
-            mean = plain.isel(replication=0, drop=True)
+            mean = plain.isel(replication=0)
             interval = xr.Dataset({"mean": mean, "low": mean * np.nan, "high": mean * np.nan})
         for part, words in (
             ("mean", "mean of {}"),
             ("low", "lower 95 % limit of {}"),
             ("high", "upper 95 % limit of {}"),
         ):
-            more[f"{name}_{part}"] = interval[part].assign_attrs({**attrs, "long_name": words.format(meaning)})
+            of_part = interval[part].transpose("quantity", ...)
+            for name, values in zip(alike, of_part.values, strict=True):
+                meaning = data[name].attrs.get("long_name", str(name))
+                attrs = {**data[name].attrs, "long_name": words.format(meaning)}
+                more[name][f"{name}_{part}"] = (of_part.dims[1:], values, attrs)
+    more = {key: column for parts in more.values() for key, column in parts.items()}
     return data.assign(more).assign_coords(_words(data))
 
 
