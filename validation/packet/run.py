@@ -6,20 +6,20 @@ import dataclasses
 import os
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tcpdynamics.errors import ScenarioError, check
+from tcpdynamics.errors import DynamicsError, ScenarioError, check
 from tcpdynamics.later import xr
 
 from .engine import execute
 from .phases import is_of_phases
 from .remedies import measured_remedy
-from .result import Table, dataset_of_replications, tabulated
+from .result import Table, dataset_of_replications, shape_of_table, tabulated
 from .run_record import Run
 from .scenario.scenario import Scenario
 from .scenario.toml import load_scenario
@@ -95,9 +95,9 @@ def measured(
     run, result = _once(scenario, seed, progress, None)
     if run.interrupted:
         raise Interrupted(result.dataset())
-    if not (remedy and is_of_phases(result.warning)):
+    if not (remedy and is_of_phases(result.warnings[0])):
         return result
-    return dataclasses.replace(result, warning=result.warning + measured_remedy(scenario, result.seed, run))
+    return dataclasses.replace(result, warnings=(result.warnings[0] + measured_remedy(scenario, result.seeds[0], run),))
 
 
 def _once(
@@ -106,7 +106,36 @@ def _once(
     seed = scenario.seed if seed is None else seed
     check("seed", seed, 0, 2**128, "give a whole number", whole=True)
     run = execute(scenario, seed, progress, stop)
-    return run, tabulated(scenario, seed, run)
+    return run, tabulated([(scenario, seed, run)]).first
+
+
+#: Operations of short runs that have one table, at most: tens of milliseconds.
+_TOGETHER = 3e7
+
+
+def tables(jobs: Iterable[tuple[Scenario, int]], stop: threading.Event | None) -> Iterator[Table]:
+    """Run scenarios with their seeds, in order; short runs whose tables have the same shape in a row make one.
+
+    Raises
+    ------
+    DynamicsError
+        Where `stop` has ended a run.
+    """
+    done: list[tuple[Scenario, int, Run]] = []
+    shape: tuple[Any, ...] | None = None
+    work = 0.0
+    for scenario, seed in jobs:
+        run = execute(scenario, seed, None, stop)
+        if run.interrupted:
+            raise DynamicsError("the simulation was interrupted")
+        shape_before, shape = shape, shape_of_table(scenario, run)
+        work += scenario.work
+        if done and (shape is None or shape != shape_before or work > _TOGETHER):
+            yield tabulated(done)
+            done, work = [], scenario.work
+        done.append((scenario, seed, run))
+    if done:
+        yield tabulated(done)
 
 
 def replicate(
@@ -161,8 +190,8 @@ def replicate(
     scenario.check_size(count, workers or os.cpu_count() or 1)
     warn_of_unusual_values(scenario)
     several = seeds_of(scenario.seed, seeds)
-    runs, stopped = _in_threads(scenario, several, workers, progress)
-    together = dataset_of_replications(runs)
+    done, stopped = _in_threads(scenario, several, workers, progress)
+    together = dataset_of_replications(done)
     if stopped:
         raise Interrupted(together)
     return together
@@ -173,23 +202,26 @@ def _in_threads(
 ) -> tuple[list[Table], bool]:
     """Results in the order of the seeds; with True, Ctrl-C has cut them short."""
     stop = threading.Event()
-    runs: list[Table] = []
+    done: list[Table] = []
     finished = False
-    pool = ThreadPoolExecutor(workers or os.cpu_count())
+    threads = workers or os.cpu_count() or 1
+    pool = ThreadPoolExecutor(threads)
+    each = max(1, min(int(_TOGETHER / scenario.work), len(seeds) // threads))
+    parts = [[(scenario, seed) for seed in seeds[i : i + each]] for i in range(0, len(seeds), each)]
     try:
-        for done, (_, result) in enumerate(pool.map(lambda seed: _once(scenario, seed, None, stop), seeds), 1):
-            runs.append(result)
+        for several in pool.map(lambda part: list(tables(part, stop)), parts):
+            done += several
             if progress is not None:
-                progress(done / len(seeds))
+                progress(sum(len(one.seeds) for one in done) / len(seeds))
         finished = True
     except KeyboardInterrupt:
-        if not runs:
+        if not done:
             raise
-        return runs, True
+        return done, True
     finally:
         stop.set()  # after Ctrl-C or an error the others need not go on
         pool.shutdown(wait=finished, cancel_futures=True)  # nobody waits for a run that is still being set up
-    return runs, False
+    return done, False
 
 
 def seeds_of(seed: int, seeds: int | Sequence[int], most: int = 1_000_000) -> list[int]:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcpdynamics import __version__
-from tcpdynamics.errors import DynamicsError, ScenarioError, check, shown, suggestion
+from tcpdynamics.errors import ScenarioError, check, shown, suggestion
 from tcpdynamics.later import xr
 from tcpdynamics.limits import check_memory, check_work, parts_of_sweep
 from tcpdynamics.quantities import TABLES, quantity
@@ -30,7 +30,7 @@ from . import user_queues, user_rules
 from .kernel.windows import RULES
 from .measures import FRACTIONS, MEASURES, OF_GROUPS, check_quantities, measure
 from .result import Column, Table, table
-from .run import _once, seeds_of
+from .run import _once, seeds_of, tables
 from .scenario.changes import changed, check_keys, put, unit_of, words_of
 from .scenario.scenario import Scenario
 from .scenario.toml import load_scenario, parse_scenario
@@ -110,36 +110,34 @@ class ScenarioWork:
     def __call__(self, block: Mapping[str, Any]) -> xr.Dataset:
         """Simulate the points of a block; its replications have the dimension "point"."""
         results: list[dict[str, Column]] = []
-        cached: tuple[Any, Scenario] | None = None
-        for i, replication in enumerate(block["replication"]):
-            values = {axis.key: axis.value(block[axis.key][i]) for axis in self.axes}
-            if cached is None or cached[0] != values:
-                cached = values, self.scenario(values)
-            result, columns = self._run(cached[1], self.seeds[int(replication)])
-            results.append(columns)
+        for result in tables(self._jobs(block), self.stop):
+            measures = measure(result)
+            results.append({name: _column(name, measures, result) for name in self.quantities})
         first = results[0]
         data: dict[str, Any] = {}
         coords: dict[Any, Any] = {}
         for name in self.quantities:
             dims, attrs = first[name].dims, first[name].attrs
-            data[name] = (("point", *dims), np.stack([r[name].values for r in results]), attrs)
+            data[name] = (("point", *dims), np.concatenate([r[name].values for r in results]), attrs)
             coords |= {d: result.coords[d] for d in dims if d in result.coords and result[d].dims == (d,)}
         return xr.Dataset(data, coords)
 
-    def _run(self, scenario: Scenario, seed: int) -> tuple[Table, dict[str, Column]]:
-        run, result = _once(scenario, seed, None, self.stop)
-        if run.interrupted:
-            raise DynamicsError("the simulation was interrupted")
-        measures = measure(result)
-        out = {}
-        for name in self.quantities:
-            if name in measures:
-                units, meaning = {**MEASURES, **OF_GROUPS}[name]
-                dims = ("group",) if name in OF_GROUPS else ()
-                out[name] = Column(dims, np.asarray(measures[name]), {"units": units, "long_name": meaning})
-            else:
-                out[name] = result[name]
-        return result, out
+    def _jobs(self, block: Mapping[str, Any]) -> Iterator[tuple[Scenario, int]]:
+        """Scenario and seed of each point."""
+        cached: tuple[Any, Scenario] | None = None
+        for i, replication in enumerate(block["replication"]):
+            values = {axis.key: axis.value(block[axis.key][i]) for axis in self.axes}
+            if cached is None or cached[0] != values:
+                cached = values, self.scenario(values)
+            yield cached[1], self.seeds[int(replication)]
+
+
+def _column(name: str, measures: Mapping[str, Any], result: Table) -> Column:
+    """A quantity, of runs together."""
+    if name not in measures:
+        return result[name]
+    units, meaning = MEASURES.get(name) or OF_GROUPS[name]
+    return Column(("group",) if name in OF_GROUPS else (), measures[name], {"units": units, "long_name": meaning})
 
 
 def _copied(value: Any) -> Any:
