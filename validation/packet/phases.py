@@ -81,7 +81,7 @@ def persistence(arrived: NDArray[Any], dropped: NDArray[Any], rtt: NDArray[np.fl
     --------
     >>> arrived, unfair = np.full((4, 8), 100), np.array([[5], [5], [15], [15]]) * np.ones((1, 8))
     >>> spread, certain = persistence(arrived, unfair, np.full(4, 0.1))
-    >>> round(spread, 3), certain > 4
+    >>> round(float(spread), 3), bool(certain > 4)
     (0.5, True)
     """
     ratio = dropped.sum(-2, keepdims=True) / np.maximum(arrived.sum(-2, keepdims=True), 1)
@@ -139,9 +139,9 @@ def unevenness(arrived: NDArray[Any], rtt: NDArray[np.float64]) -> tuple[Any, An
     --------
     >>> arrived = np.array([[100], [100], [300], [300]]) * np.ones((1, 8))
     >>> uneven, sure = unevenness(arrived, np.full(4, 0.1))
-    >>> round(uneven, 3), sure > 4
+    >>> round(float(uneven), 3), bool(sure > 4)
     (0.5, True)
-    >>> round(unevenness(arrived, np.array([0.3, 0.3, 0.1, 0.1]))[0], 6)
+    >>> round(float(unevenness(arrived, np.array([0.3, 0.3, 0.1, 0.1]))[0]), 6)
     0.0
     """
     counted = arrived.sum(-2) > 0  # a piece without packets says nothing
@@ -241,8 +241,8 @@ def phase_warnings(scenarios: Sequence[Scenario], run: Run) -> list[str]:
     """What in each of runs `together` bears the marks of phase effects, in words; empty if nothing does."""
     if run.interrupted or scenarios[0].count < 2:
         return [""] * len(scenarios)
-    met = zip(scenarios, cells(scenarios, run), run.links["met"], run.links["tied"], strict=True)
-    return [_phase_warning(*one) for one in met]
+    parts = zip(scenarios, cells(scenarios, run), run.links["met"], run.links["tied"], strict=True)
+    return [_phase_warning(*of_run) for of_run in parts]
 
 
 def _phase_warning(scenario: Scenario, alike: list[Cell], meetings: NDArray[Any], tied: NDArray[Any]) -> str:

@@ -206,8 +206,8 @@ def _in_threads(
     finished = False
     threads = workers or os.cpu_count() or 1
     pool = ThreadPoolExecutor(threads)
-    each = max(1, min(int(_TOGETHER / scenario.work), len(seeds) // threads))
-    parts = [[(scenario, seed) for seed in seeds[i : i + each]] for i in range(0, len(seeds), each)]
+    size = max(1, min(int(_TOGETHER / scenario.work), len(seeds) // threads))
+    parts = [[(scenario, seed) for seed in seeds[i : i + size]] for i in range(0, len(seeds), size)]
     try:
         for several in pool.map(lambda part: list(tables(part, stop)), parts):
             done += several
