@@ -158,8 +158,9 @@ def unevenness(arrived: NDArray[Any], rtt: NDArray[np.float64]) -> tuple[Any, An
     x = np.log(rtt) - np.log(rtt).mean(-1, keepdims=True)
     y = np.log(np.maximum(shares.mean(-2), 1e-3))
     apart = np.ptp(x, -1, keepdims=True) > 1e-9
-    slope = (x * (y - y.mean(-1, keepdims=True))).sum(-1, keepdims=True) / (x**2).sum(-1, keepdims=True)
-    law = np.exp(np.clip(np.where(apart, slope, 0.0), *EXPONENTS) * x)
+    square = np.where(apart, (x**2).sum(-1, keepdims=True), 1.0)
+    slope = (x * (y - y.mean(-1, keepdims=True))).sum(-1, keepdims=True) / square
+    law = np.exp(np.clip(slope, *EXPONENTS) * x)
     law = np.where(apart, law / law.mean(-1, keepdims=True), 1.0)
     variance, error = _between_pieces(shares - law[..., None, :], count, -2)
     size = variance / (count * pieces * (pieces - 1))
