@@ -20,7 +20,7 @@ from .kernel import records as k
 from .kernel.views import bind
 from .run_record import PIECES, Run
 from .scenario.scenario import Scenario, refuse_above
-from .setup import add_events, build
+from .setup import add_events, build, with_seed
 
 _PATIENCE = 0.1  # seconds between two looks at the keyboard
 _BUDGET = 1_000_000  # most events between them: what is slow from one event to the next is noticed in time
@@ -28,17 +28,21 @@ _SETTLING = 0.5  # seconds that a stopped run may take to catch up with what it 
 
 
 def execute(
-    scenario: Scenario, seed: int, progress: Callable[[float], None] | None = None, stop: threading.Event | None = None
+    scenario: Scenario,
+    seed: int,
+    progress: Callable[[float], None] | None = None,
+    stop: threading.Event | None = None,
+    blank: k.Sim | None = None,
 ) -> Run:
     """Run a scenario with a seed; raises ConservationError if the books do not balance at the end.
 
     Ctrl-C, or `stop` from another thread, ends the run at once; what was measured until then is returned, with
-    `interrupted` set.
+    `interrupted` set. `blank`: as `with_seed` takes it.
     """
     # Interpreted, NumPy's scalars would warn of the wrap-around that the random streams want.
     with np.errstate(over="ignore"):
         try:
-            return _execute(scenario, seed, True, progress, stop)
+            return _execute(scenario, seed, True, progress, stop, blank)
         except _UndecidedError:
             return _execute(scenario, seed, False, progress, stop)
 
@@ -48,9 +52,14 @@ class _UndecidedError(Exception):
 
 
 def _execute(
-    scenario: Scenario, seed: int, keyed: bool, progress: Callable[[float], None] | None, stop: threading.Event | None
+    scenario: Scenario,
+    seed: int,
+    keyed: bool,
+    progress: Callable[[float], None] | None,
+    stop: threading.Event | None,
+    blank: k.Sim | None = None,
 ) -> Run:
-    sim = build(scenario, seed, keyed)
+    sim = build(scenario, seed, keyed) if blank is None else with_seed(blank, scenario, seed)
     loop.start(sim.world)
     pieces = np.zeros((PIECES + 1, 2, scenario.count), np.int64)
     sim, half, stopped = _run_part(sim, scenario, 0, progress, stop)
@@ -130,15 +139,15 @@ def _run_part(
     sim.world["edge"] = sim.edges[part]
     stopped = False
     if pieces is not None:
-        pieces[0] = sim.counts[:, [k.ARRIVED, k.DROPPED]].T
+        pieces[0] = sim.counts[:, k.ARRIVED : k.DROPPED + 1].T
         for i, until in enumerate(np.linspace(scenario.warm_up, scenario.duration, PIECES + 1)[1:-1], 1):
             if not stopped:
                 sim, stopped = _run(sim, scenario, float(until), progress, stop)
-            pieces[i] = sim.counts[:, [k.ARRIVED, k.DROPPED]].T
+            pieces[i] = sim.counts[:, k.ARRIVED : k.DROPPED + 1].T
     if not stopped:
         sim, stopped = _run(sim, scenario, float(sim.edges[part]), progress, stop)
     if pieces is not None:
-        pieces[-1] = sim.counts[:, [k.ARRIVED, k.DROPPED]].T
+        pieces[-1] = sim.counts[:, k.ARRIVED : k.DROPPED + 1].T
     if stopped:
         sim = _settle(sim, scenario, part)
     return sim, take_checkpoint(sim, part), stopped

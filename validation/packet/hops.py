@@ -110,7 +110,7 @@ def mark_through(
     hops["through"] = through
     # Of each flow, the link of its last hop with an event.
     stops = np.flatnonzero(~through)
-    last = links[hops["link"][stops[np.searchsorted(stops, flows["forward_end"]) - 1]]]
+    last = hops["link"][stops[np.searchsorted(stops, flows["forward_end"]) - 1]]
     fusible = [
         group.delayed_ack == 0
         and not group.windowless
@@ -120,7 +120,8 @@ def mark_through(
         for group in scenario.flows
     ]
     counts = [group.count for group in scenario.flows]
-    flows["fused"] = (last["served"] == 0) & ((last["keyed"] != 0) | (not scenario.exact)) & np.repeat(fusible, counts)
+    keyed = (links["keyed"][last] != 0) | (not scenario.exact)
+    flows["fused"] = (links["served"][last] == 0) & keyed & np.repeat(fusible, counts)
 
 
 def _chain(

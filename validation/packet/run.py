@@ -8,6 +8,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from .run_record import Run
 from .scenario.scenario import Scenario
 from .scenario.toml import load_scenario
 from .scenario.unusual import warn_of_unusual_values
+from .setup import build, differs_in_draws
 
 
 class Interrupted(KeyboardInterrupt):
@@ -110,7 +112,7 @@ def _once(
 
 
 #: Operations of short runs that have one table, at most: tens of milliseconds.
-_TOGETHER = 3e7
+_TOGETHER = 1e8
 
 
 def tables(jobs: Iterable[tuple[Scenario, int]], stop: threading.Event | None) -> Iterator[Table]:
@@ -124,10 +126,7 @@ def tables(jobs: Iterable[tuple[Scenario, int]], stop: threading.Event | None) -
     done: list[tuple[Scenario, int, Run]] = []
     shape: tuple[Any, ...] | None = None
     work = 0.0
-    for scenario, seed in jobs:
-        run = execute(scenario, seed, None, stop)
-        if run.interrupted:
-            raise DynamicsError("the simulation was interrupted")
+    for scenario, seed, run in _runs(jobs, stop):
         shape_before, shape = shape, shape_of_table(scenario, run)
         work += scenario.work
         if done and (shape is None or shape != shape_before or work > _TOGETHER):
@@ -136,6 +135,19 @@ def tables(jobs: Iterable[tuple[Scenario, int]], stop: threading.Event | None) -
         done.append((scenario, seed, run))
     if done:
         yield tabulated(done)
+
+
+def _runs(jobs: Iterable[tuple[Scenario, int]], stop: threading.Event | None) -> Iterator[tuple[Scenario, int, Run]]:
+    for _, several in groupby(jobs, lambda job: id(job[0])):
+        (scenario, first), *others = several
+        blank = None
+        if others and scenario.work < _TOGETHER and differs_in_draws(scenario):
+            blank = build(scenario, first, keyed=True)
+        for seed in (first, *(seed for _, seed in others)):
+            run = execute(scenario, seed, None, stop, blank)
+            if run.interrupted:
+                raise DynamicsError("the simulation was interrupted")
+            yield scenario, seed, run
 
 
 def replicate(

@@ -20,7 +20,7 @@ from .kernel.senders import BOOKS
 from .kernel.streams import first_draw, first_draws, streams
 from .kernel.views import bind
 from .kernel.windows import DEFAULT
-from .parts import fill_parts
+from .parts import fill_parts, has_parts
 from .parts.draft import Draft
 from .scenario.flows import Flows
 from .scenario.scenario import SILENCE_BINS, Scenario, refuse_above
@@ -40,7 +40,7 @@ def build(scenario: Scenario, seed: int, keyed: bool = False) -> k.Sim:
     n, ring = scenario.count, scenario.ring
     flows = k.zeroed(n, k.FLOW)
     links, queue_time, queue_size = make_links(scenario, keyed)
-    word = int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0])
+    word = _word(seed)
     routes, rules = fill_flows(scenario, word, flows)
     hops, several = make_hops(scenario, flows, routes)
     drops = _drops(scenario, flows, hops, several)
@@ -89,6 +89,37 @@ def build(scenario: Scenario, seed: int, keyed: bool = False) -> k.Sim:
         sim.world["free_event"] = sim.events["next"][sim.world["free_event"][0]]
         sim.world["free_count"] -= 1
     return sim
+
+
+def differs_in_draws(scenario: Scenario) -> bool:
+    """Whether runs of a scenario with different seeds begin alike but for what `_draw` draws."""
+    return not has_parts(scenario) and all(len(scenario.routes_of(group)) < 2 for group in scenario.flows)
+
+
+def with_seed(blank: k.Sim, scenario: Scenario, seed: int) -> k.Sim:
+    """The arrays of a run that `differs_in_draws` from one that has not begun."""
+    copies = {name: _copied(getattr(blank, name)) for name in ("world", *_WRITTEN)}
+    sim, first = bind(blank._replace(**copies), _WRITTEN), 0
+    for group in scenario.flows:
+        _draw(scenario, group, _word(seed), first, sim.flows)
+        first += group.count
+    return sim
+
+
+#: What the loop writes where a run has no parts and no recordings.
+_WRITTEN = (
+    "flows links hops events blocks buckets heap orders sacked received stack queue_time queue_size out_seq out_kind "
+    "counts sums levels epochs silences slices copies edges ahead_links ahead_flows waits"
+).split()
+
+
+def _copied(array: Any) -> Any:
+    """As `copy`, which copies records field by field."""
+    return array.view(np.uint8).copy().view(array.dtype) if array.dtype.names else array.copy()
+
+
+def _word(seed: int) -> int:
+    return int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0])
 
 
 def _without_parts() -> dict[str, Any]:
