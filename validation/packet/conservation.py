@@ -139,15 +139,15 @@ def check_conservation(sim: k.Sim) -> NDArray[np.int64]:
         * (f["algorithm"] < k.CBR),
     }
     for rule, difference in rules.items():
-        wrong = np.flatnonzero(difference)
-        if wrong.size:
+        if np.count_nonzero(difference):
+            wrong = np.flatnonzero(difference)
             raise ConservationError(f"flow {wrong[0]}: {rule} fails by {difference[wrong[0]]}; {_advice(sim)}")
     link_rules = {
         "arrived = refused + accepted": links["arrived"] - (links["dropped"] - links["evicted"]) - links["accepted"],
         "accepted = left + evicted + held": links["accepted"] - links["left"] - links["evicted"] - on_link,
     }
     for rule, difference in link_rules.items():
-        wrong = np.flatnonzero(difference)
-        if wrong.size:
+        if np.count_nonzero(difference):
+            wrong = np.flatnonzero(difference)
             raise ConservationError(f"link {wrong[0]}: {rule} fails by {difference[wrong[0]]}; {_advice(sim)}")
     return in_flight

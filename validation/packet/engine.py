@@ -20,7 +20,7 @@ from .kernel import records as k
 from .kernel.views import bind
 from .run_record import PIECES, Run
 from .scenario.scenario import Scenario, refuse_above
-from .setup import add_events, build, with_seed
+from .setup import Blank, add_events, build
 
 _PATIENCE = 0.1  # seconds between two looks at the keyboard
 _BUDGET = 1_000_000  # most events between them: what is slow from one event to the next is noticed in time
@@ -32,12 +32,12 @@ def execute(
     seed: int,
     progress: Callable[[float], None] | None = None,
     stop: threading.Event | None = None,
-    blank: k.Sim | None = None,
+    blank: Blank | None = None,
 ) -> Run:
     """Run a scenario with a seed; raises ConservationError if the books do not balance at the end.
 
     Ctrl-C, or `stop` from another thread, ends the run at once; what was measured until then is returned, with
-    `interrupted` set. `blank`: as `with_seed` takes it.
+    `interrupted` set. With the scenario's `blank`, setting up takes a fifth of the time.
     """
     # Interpreted, NumPy's scalars would warn of the wrap-around that the random streams want.
     with np.errstate(over="ignore"):
@@ -57,9 +57,9 @@ def _execute(
     keyed: bool,
     progress: Callable[[float], None] | None,
     stop: threading.Event | None,
-    blank: k.Sim | None = None,
+    blank: Blank | None = None,
 ) -> Run:
-    sim = build(scenario, seed, keyed) if blank is None else with_seed(blank, scenario, seed)
+    sim = build(scenario, seed, keyed) if blank is None else blank.begin(seed)
     loop.start(sim.world)
     pieces = np.zeros((PIECES + 1, 2, scenario.count), np.int64)
     sim, half, stopped = _run_part(sim, scenario, 0, progress, stop)
@@ -75,10 +75,10 @@ def _execute(
     in_flight = check_conservation(sim)
     measured = after.counts - before.counts
     # These are counted inside the measured part from the beginning.
-    received = [k.DELIVERED, k.GOODPUT, k.HANDSHAKES]
+    received, first = slice(k.DELIVERED, k.HANDSHAKES + 1), slice(k.FIRST_RTO_SUM, k.FIRST_SILENCE_SUM + 1)
     measured[:, received] = sim.counts[:, received]
     sums = after.sums - before.sums
-    sums[:, [k.FIRST_RTO_SUM, k.FIRST_SILENCE_SUM]] = sim.sums[:, [k.FIRST_RTO_SUM, k.FIRST_SILENCE_SUM]]
+    sums[:, first] = sim.sums[:, first]
     return Run(
         sim=sim, totals=sim.counts, counts=measured, levels=after.levels - before.levels, sums=sums,
         arrived=np.diff(pieces[:, 0], axis=0).T, dropped=np.diff(pieces[:, 1], axis=0).T, in_flight=in_flight,

@@ -171,8 +171,9 @@ def unevenness(arrived: NDArray[Any], rtt: NDArray[np.float64]) -> tuple[Any, An
 def cells(scenarios: Sequence[Scenario], run: Run) -> list[list[Cell]]:
     """Flows of each of runs `together` that ought to fare alike and were there all the time, and how they fared."""
     flows, hops, links = run.sim.flows, run.sim.hops, run.sim.links
-    kinds = {id(scenario): _kinds(scenario) for scenario in scenarios}
-    group = np.array([kinds[id(scenario)] for scenario in scenarios])
+    kinds = {id(scenario.flows): scenario for scenario in scenarios}  # a grid of links has the same flows everywhere
+    kinds_of = {key: _kinds(scenario) for key, scenario in kinds.items()}
+    group = np.array([kinds_of[id(scenario.flows)] for scenario in scenarios])
     limited = (links["limit"] >= 0) | (links["limit_bytes"] >= 0)
     # Each limited link has a random mark; flows with the same sum of marks pass the same ones.
     passed = np.take_along_axis(_marks(limited.shape[-1]) * limited, hops["link"], -1)

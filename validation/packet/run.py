@@ -25,7 +25,7 @@ from .run_record import Run
 from .scenario.scenario import Scenario
 from .scenario.toml import load_scenario
 from .scenario.unusual import warn_of_unusual_values
-from .setup import build, differs_in_draws
+from .setup import Blank, differs_in_draws
 
 
 class Interrupted(KeyboardInterrupt):
@@ -115,6 +115,15 @@ def _once(
 _TOGETHER = 1e8
 
 
+#: Operations of a run that is too short for two threads: the interpreter, which runs one at a time, takes longer.
+_SHORT = 5e6
+
+
+def threads_for(work: float) -> int:
+    """How many threads make runs of so many operations soonest: one per processor, and one of short runs."""
+    return (os.cpu_count() or 1) if work > _SHORT else 1
+
+
 def tables(jobs: Iterable[tuple[Scenario, int]], stop: threading.Event | None) -> Iterator[Table]:
     """Run scenarios with their seeds, in order; short runs whose tables have the same shape in a row make one.
 
@@ -140,9 +149,8 @@ def tables(jobs: Iterable[tuple[Scenario, int]], stop: threading.Event | None) -
 def _runs(jobs: Iterable[tuple[Scenario, int]], stop: threading.Event | None) -> Iterator[tuple[Scenario, int, Run]]:
     for _, several in groupby(jobs, lambda job: id(job[0])):
         (scenario, first), *others = several
-        blank = None
-        if others and scenario.work < _TOGETHER and differs_in_draws(scenario):
-            blank = build(scenario, first, keyed=True)
+        several_short = bool(others) and scenario.work < _TOGETHER
+        blank = Blank(scenario) if several_short and differs_in_draws(scenario) else None
         for seed in (first, *(seed for _, seed in others)):
             run = execute(scenario, seed, None, stop, blank)
             if run.interrupted:
@@ -165,7 +173,7 @@ def replicate(
         A count: that many seeds spawned from the scenario's own (the first n are the same for any count).
         A sequence: those seeds, each once; also as texts, as `seed` of a result has them.
     workers : int, optional
-        Threads. Default: one per processor. The result does not depend on it.
+        Threads. Default: one per processor, and one for short runs. The result does not depend on it.
     progress : callable, optional
         Called with the fraction of replications that are done, in [0, 1].
 
@@ -216,7 +224,7 @@ def _in_threads(
     stop = threading.Event()
     done: list[Table] = []
     finished = False
-    threads = workers or os.cpu_count() or 1
+    threads = workers or threads_for(scenario.work)
     pool = ThreadPoolExecutor(threads)
     size = max(1, min(int(_TOGETHER / scenario.work), len(seeds) // threads))
     parts = [[(scenario, seed) for seed in seeds[i : i + size]] for i in range(0, len(seeds), size)]

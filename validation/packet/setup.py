@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from .kernel.paced import HOOKS as OF_PACED
 from .kernel.queues import HOOKS as OF_QUEUES
 from .kernel.senders import BOOKS
 from .kernel.streams import first_draw, first_draws, streams
-from .kernel.views import bind
+from .kernel.views import ADDRESSES, bind
 from .kernel.windows import DEFAULT
 from .parts import fill_parts, has_parts
 from .parts.draft import Draft
@@ -96,26 +97,40 @@ def differs_in_draws(scenario: Scenario) -> bool:
     return not has_parts(scenario) and all(len(scenario.routes_of(group)) < 2 for group in scenario.flows)
 
 
-def with_seed(blank: k.Sim, scenario: Scenario, seed: int) -> k.Sim:
-    """The arrays of a run that `differs_in_draws` from one that has not begun."""
-    copies = {name: _copied(getattr(blank, name)) for name in ("world", *_WRITTEN)}
-    sim, first = bind(blank._replace(**copies), _WRITTEN), 0
-    for group in scenario.flows:
-        _draw(scenario, group, _word(seed), first, sim.flows)
-        first += group.count
-    return sim
+class Blank:
+    """A run before it begins, its arrays side by side in memory: one copy of it begins a run with another seed.
+
+    Of a scenario whose runs differ in draws alone.
+    """
+
+    def __init__(self, scenario: Scenario) -> None:
+        self.scenario, self.sim = scenario, build(scenario, scenario.seed, keyed=True)
+        arrays = {name: getattr(self.sim, name) for name in _WRITTEN}
+        *starts, size = accumulate((-(-one.nbytes // 64) * 64 for one in arrays.values()), initial=0)
+        self.starts, self.memory = np.array(starts), np.zeros(size, np.uint8)
+        self.forms = [(name, one.shape, one.dtype) for name, one in arrays.items()]
+        for one, start in zip(arrays.values(), starts, strict=True):
+            self.memory[start : start + one.nbytes] = one.reshape(-1).view(np.uint8)
+
+    def begin(self, seed: int) -> k.Sim:
+        """The arrays of a run with this seed."""
+        memory, world = self.memory.copy(), self.sim.world.view(np.int64).copy()
+        world[_WRITTEN_AT] = memory.ctypes.data + self.starts
+        places = zip(self.forms, self.starts.tolist(), strict=True)
+        arrays: dict[str, Any] = {form[0]: np.ndarray(*form[1:], memory, start) for form, start in places}
+        word, first = _word(seed), 0
+        for group in self.scenario.flows:
+            _draw(self.scenario, group, word, first, arrays["flows"])
+            first += group.count
+        return self.sim._replace(world=world.view(k.WORLD), **arrays)
 
 
-#: What the loop writes where a run has no parts and no recordings.
+#: What the loop writes where a run has no parts and no recordings, and where the addresses of that are.
 _WRITTEN = (
     "flows links hops events blocks buckets heap orders sacked received stack queue_time queue_size out_seq out_kind "
     "counts sums levels epochs silences slices copies edges ahead_links ahead_flows waits"
 ).split()
-
-
-def _copied(array: Any) -> Any:
-    """As `copy`, which copies records field by field."""
-    return array.view(np.uint8).copy().view(array.dtype) if array.dtype.names else array.copy()
+_WRITTEN_AT = [ADDRESSES[name] for name in _WRITTEN]
 
 
 def _word(seed: int) -> int:

@@ -30,7 +30,7 @@ from . import user_queues, user_rules
 from .kernel.windows import RULES
 from .measures import FRACTIONS, MEASURES, OF_GROUPS, check_quantities, measure
 from .result import Column, Table, table
-from .run import _once, seeds_of, tables
+from .run import _once, seeds_of, tables, threads_for
 from .scenario.changes import changed, check_keys, put, unit_of, words_of
 from .scenario.scenario import Scenario
 from .scenario.toml import load_scenario, parse_scenario
@@ -174,7 +174,7 @@ def sweep_scenarios(
     store : path, optional
         `x.zarr`, written as simulations finish: called again with the same arguments, a sweep that was killed goes on.
     processes : int, optional
-        Processes that share the work. Default: threads of this process, one per processor.
+        Processes that share the work. Default: threads of this process, one per processor, and one for short runs.
     executor : concurrent.futures.Executor or Dask client, optional
         Instead.
     progress : callable, optional
@@ -219,7 +219,7 @@ def sweep_scenarios(
     parameters["replication"] = np.arange(len(work.seeds))
     runs = len(work.seeds) * math.prod(len(axis.values) for axis in work.axes)
     block = max(1, min(-(-runs // 64), int(_BLOCK / mean_work)), -(-runs // _BLOCKS))
-    with _executor(work, processes, executor) as chosen:
+    with _executor(work, processes, executor, threads_for(mean_work)) as chosen:
         data = sweep(
             work, parameters, store=store, block=block, executor=chosen, about=about(work),
             progress=None if progress is None else lambda done, points, _: progress(done / points),
@@ -486,7 +486,7 @@ def _own_rules(scenario: Scenario, axes: tuple[Axis, ...]) -> str:
 
 
 @contextmanager
-def _executor(work: ScenarioWork, processes: int | None, executor: Any) -> Iterator[Executor]:
+def _executor(work: ScenarioWork, processes: int | None, executor: Any, in_threads: int) -> Iterator[Executor]:
     if work.own_rules and (processes is not None or executor is not None):
         raise ScenarioError(
             "a rule or queue of one's own lives in this process alone; leave out processes and executor"
@@ -511,7 +511,7 @@ def _executor(work: ScenarioWork, processes: int | None, executor: Any) -> Itera
         return
     stop = threading.Event()
     object.__setattr__(work, "stop", stop)
-    threads = ThreadPoolExecutor(os.cpu_count())
+    threads = ThreadPoolExecutor(in_threads)
     try:
         yield threads
     except BaseException:
