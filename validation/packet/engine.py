@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from tcpdynamics.errors import ConservationError
 
-from .conservation import check_conservation
+from .conservation import check_books, check_lines
+from .conservation import check_conservation as check_conservation
 from .epochs import Checkpoint, base_rtts, close_epochs, set_epochs, take_checkpoint
 from .kernel import loop
 from .kernel import records as k
 from .kernel.views import bind
-from .run_record import PIECES, Run
+from .run_record import PIECES, Counted, Run
 from .scenario.scenario import Scenario, refuse_above
 from .setup import Blank, add_events, build
 
@@ -28,13 +29,23 @@ _SETTLING = 0.5  # seconds that a stopped run may take to catch up with what it 
 
 
 def execute(
+    scenario: Scenario, seed: int, progress: Callable[[float], None] | None = None, stop: threading.Event | None = None
+) -> Run:
+    """Run a scenario with a seed; raises ConservationError if the books do not balance at the end.
+
+    As `counted`.
+    """
+    return finished(counted(scenario, seed, progress, stop))
+
+
+def counted(
     scenario: Scenario,
     seed: int,
     progress: Callable[[float], None] | None = None,
     stop: threading.Event | None = None,
     blank: Blank | None = None,
-) -> Run:
-    """Run a scenario with a seed; raises ConservationError if the books do not balance at the end.
+) -> Counted:
+    """Run a scenario with a seed.
 
     Ctrl-C, or `stop` from another thread, ends the run at once; what was measured until then is returned, with
     `interrupted` set. With the scenario's `blank`, setting up takes a fifth of the time.
@@ -58,7 +69,7 @@ def _execute(
     progress: Callable[[float], None] | None,
     stop: threading.Event | None,
     blank: Blank | None = None,
-) -> Run:
+) -> Counted:
     sim = build(scenario, seed, keyed) if blank is None else blank.begin(seed)
     loop.start(sim.world)
     pieces = np.zeros((PIECES + 1, 2, scenario.count), np.int64)
@@ -70,20 +81,28 @@ def _execute(
     set_epochs(scenario, sim, half, before)
     if not stopped:
         sim, after, stopped = _run_part(sim, scenario, 2, progress, stop, pieces)
-    now = float(sim.world["now"][0])
-    close_epochs(sim, now)
-    in_flight = check_conservation(sim)
+    check_lines(sim)
+    return Counted(sim, before, after, pieces, base_rtts(sim, scenario), float(sim.world["now"][0]), stopped)
+
+
+def finished(counted: Counted) -> Run:
+    """Close the books of a run, or of runs `together`."""
+    sim, before, after = counted.sim, counted.before, counted.after
+    close_epochs(sim, counted.stopped)
+    in_flight = check_books(sim)
+    pieces = np.diff(counted.pieces, axis=-3)
     measured = after.counts - before.counts
     # These are counted inside the measured part from the beginning.
     received, first = slice(k.DELIVERED, k.HANDSHAKES + 1), slice(k.FIRST_RTO_SUM, k.FIRST_SILENCE_SUM + 1)
-    measured[:, received] = sim.counts[:, received]
+    measured[..., received] = sim.counts[..., received]
     sums = after.sums - before.sums
-    sums[:, first] = sim.sums[:, first]
+    sums[..., first] = sim.sums[..., first]
     return Run(
         sim=sim, totals=sim.counts, counts=measured, levels=after.levels - before.levels, sums=sums,
-        arrived=np.diff(pieces[:, 0], axis=0).T, dropped=np.diff(pieces[:, 1], axis=0).T, in_flight=in_flight,
-        epoch=np.array(sim.flows["epoch"]), base_rtt=base_rtts(sim, scenario),
-        links={name: after.links[name] - before.links[name] for name in after.links}, stopped=now, interrupted=stopped,
+        arrived=pieces[..., 0, :].mT, dropped=pieces[..., 1, :].mT, in_flight=in_flight,
+        epoch=np.array(sim.flows["epoch"]), base_rtt=counted.base_rtt,
+        links={name: after.links[name] - before.links[name] for name in after.links},
+        stopped=counted.stopped, interrupted=counted.interrupted,
     )  # fmt: skip
 
 

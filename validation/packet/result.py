@@ -22,10 +22,10 @@ from .kernel.paced import mtcp
 from .kernel.queues import MECHANISMS
 from .kernel.routers import ROUTERS
 from .kernel.waits import percentiles
-from .overshoot import overshoot_warning
+from .overshoot import MANY, overshoot_warning
 from .parts.users import of_users, transferred_before
 from .phases import phase_warnings
-from .run_record import Run, together
+from .run_record import Run, one_of, together
 from .scenario.scenario import Scenario
 
 #: What no key of a scenario changes, for the "what you ran" of every result.
@@ -125,25 +125,25 @@ def dataset_of_replications(tables: Sequence[Table]) -> xr.Dataset:
 
 def dataset(scenario: Scenario, seed: int, run: Run) -> xr.Dataset:
     """Name everything that was counted in a run."""
-    return tabulated([(scenario, seed, run)]).first.dataset()
+    return tabulated([(scenario, seed)], together([run])).first.dataset()
 
 
-def shape_of_table(scenario: Scenario, run: Run) -> tuple[Any, ...] | None:
+def shape_of_table(scenario: Scenario, hops: int) -> tuple[Any, ...] | None:
     """What runs of one table have in common; None where a run has a table of its own."""
-    if scenario.record.anything or any(way.changes for way in scenario.ways) or run.interrupted:
+    if scenario.record.anything or any(way.changes for way in scenario.ways):
         return None
     if any(group.has_users or group.routes for group in scenario.flows):
         return None
     parts = (any(group.leap for group in scenario.flows), any(way.mechanism != "droptail" for way in scenario.ways))
     times = (scenario.warm_up, scenario.duration, scenario.slice)
-    sizes = (len(run.sim.hops), scenario.most_in_epoch, *(group.count for group in scenario.flows))
+    sizes = (hops, bool(scenario.links), scenario.most_in_epoch, *(group.count for group in scenario.flows))
     return (scenario.link_names, parts, times, sizes)
 
 
-def tabulated(jobs: Sequence[tuple[Scenario, int, Run]]) -> Table:
-    """Name everything that was counted in runs, of the same `shape_of_table` if they are several."""
-    scenarios, seeds, runs = zip(*jobs, strict=True)
-    scenario, run = scenarios[0], together(runs)
+def tabulated(jobs: Sequence[tuple[Scenario, int]], run: Run) -> Table:
+    """Name everything that was counted in runs `together`, of the same `shape_of_table` if they are several."""
+    scenarios, seeds = zip(*jobs, strict=True)
+    scenario, first = scenarios[0], one_of(run, 0)
     measured = max(run.stopped - scenario.warm_up, 1e-300)
     # Only slices that were simulated to their end, should the run have been stopped.
     slices = min(scenario.slices, max(int((run.stopped - scenario.warm_up) / scenario.slice * (1 + 1e-12)), 0))
@@ -161,11 +161,11 @@ def tabulated(jobs: Sequence[tuple[Scenario, int, Run]]) -> Table:
             name: (("flow", "kind"), values, "packets", f"packets {name.split('_')[0]} by kind of transmission")
             for name, values in by_kind.items()
         }
-        | _of_one(recordings(scenario, runs[0]))
+        | _of_one(recordings(scenario, first))
         | goodput_rates(run, measured)
-        | _of_one(of_users(scenario, runs[0]))
+        | _of_one(of_users(scenario, first))
         | of_leaps(scenario, run)
-        | _of_one(of_routes(scenario, runs[0]))
+        | _of_one(of_routes(scenario, first))
     )
     coords: dict[str, Any] = {
         "flow": np.arange(scenario.count),
@@ -182,7 +182,8 @@ def tabulated(jobs: Sequence[tuple[Scenario, int, Run]]) -> Table:
     if "route_sent" in data:
         coords["route"] = np.arange(data["route_sent"][1].shape[-1])
     # What is measured of phase effects comes after all else.
-    overshoots = (overshoot_warning(scenario, run) for scenario, _, run in jobs)
+    often: Any = np.any(run.counts[..., k.TIMEOUTS] >= MANY, axis=-1)
+    overshoots = [overshoot_warning(scenarios[i], one_of(run, i)) if many else "" for i, many in enumerate(often)]
     warnings = zip(overshoots, phase_warnings(scenarios, run), strict=True)
     joined = tuple(". ".join(filter(None, several)) for several in warnings)
     return Table(data, coords, scenario, seeds, joined, run.stopped if run.interrupted else None)

@@ -17,11 +17,11 @@ import numpy as np
 from tcpdynamics.errors import DynamicsError, ScenarioError, check
 from tcpdynamics.later import xr
 
-from .engine import execute
+from .engine import counted, execute, finished
 from .phases import is_of_phases
 from .remedies import measured_remedy
 from .result import Table, dataset_of_replications, shape_of_table, tabulated
-from .run_record import Run
+from .run_record import Counted, Run, together
 from .scenario.scenario import Scenario
 from .scenario.toml import load_scenario
 from .scenario.unusual import warn_of_unusual_values
@@ -108,7 +108,7 @@ def _once(
     seed = scenario.seed if seed is None else seed
     check("seed", seed, 0, 2**128, "give a whole number", whole=True)
     run = execute(scenario, seed, progress, stop)
-    return run, tabulated([(scenario, seed, run)]).first
+    return run, tabulated([(scenario, seed)], together([run])).first
 
 
 #: Operations of short runs that have one table, at most: tens of milliseconds.
@@ -132,27 +132,34 @@ def tables(jobs: Iterable[tuple[Scenario, int]], stop: threading.Event | None) -
     DynamicsError
         Where `stop` has ended a run.
     """
-    done: list[tuple[Scenario, int, Run]] = []
+    done: list[tuple[Scenario, int, Counted]] = []
     shape: tuple[Any, ...] | None = None
     work = 0.0
     for scenario, seed, run in _runs(jobs, stop):
-        shape_before, shape = shape, shape_of_table(scenario, run)
+        shape_before, shape = shape, shape_of_table(scenario, len(run.sim.hops))
         work += scenario.work
         if done and (shape is None or shape != shape_before or work > _TOGETHER):
-            yield tabulated(done)
+            yield _table(done)
             done, work = [], scenario.work
         done.append((scenario, seed, run))
     if done:
-        yield tabulated(done)
+        yield _table(done)
 
 
-def _runs(jobs: Iterable[tuple[Scenario, int]], stop: threading.Event | None) -> Iterator[tuple[Scenario, int, Run]]:
-    for _, several in groupby(jobs, lambda job: id(job[0])):
-        (scenario, first), *others = several
-        several_short = bool(others) and scenario.work < _TOGETHER
-        blank = Blank(scenario) if several_short and differs_in_draws(scenario) else None
-        for seed in (first, *(seed for _, seed in others)):
-            run = execute(scenario, seed, None, stop, blank)
+def _table(done: list[tuple[Scenario, int, Counted]]) -> Table:
+    return tabulated([(scenario, seed) for scenario, seed, _ in done], finished(together([run for *_, run in done])))
+
+
+def _runs(
+    jobs: Iterable[tuple[Scenario, int]], stop: threading.Event | None
+) -> Iterator[tuple[Scenario, int, Counted]]:
+    for _, group in groupby(jobs, lambda job: id(job[0])):
+        several = list(group)
+        scenario = several[0][0]
+        short = len(several) > 1 and scenario.work < _TOGETHER
+        blank = Blank(scenario) if short and differs_in_draws(scenario) else None
+        for _, seed in several:
+            run = counted(scenario, seed, None, stop, blank)
             if run.interrupted:
                 raise DynamicsError("the simulation was interrupted")
             yield scenario, seed, run
@@ -211,10 +218,10 @@ def replicate(
     warn_of_unusual_values(scenario)
     several = seeds_of(scenario.seed, seeds)
     done, stopped = _in_threads(scenario, several, workers, progress)
-    together = dataset_of_replications(done)
+    replications = dataset_of_replications(done)
     if stopped:
-        raise Interrupted(together)
-    return together
+        raise Interrupted(replications)
+    return replications
 
 
 def _in_threads(
