@@ -111,10 +111,8 @@ def _once(
     return run, tabulated([(scenario, seed)], together([run])).first
 
 
-#: Operations of short runs that have one table, at most: tens of milliseconds.
+#: Operations of short runs that have one table, at most, and their bytes: tens of milliseconds.
 _TOGETHER = 1e8
-
-
 #: Operations of a run that is too short for two threads: the interpreter, which runs one at a time, takes longer.
 _SHORT = 5e6
 
@@ -134,13 +132,13 @@ def tables(jobs: Iterable[tuple[Scenario, int]], stop: threading.Event | None) -
     """
     done: list[tuple[Scenario, int, Counted]] = []
     shape: tuple[Any, ...] | None = None
-    work = 0.0
+    cost = 0.0
     for scenario, seed, run in _runs(jobs, stop):
         shape_before, shape = shape, shape_of_table(scenario, len(run.sim.hops))
-        work += scenario.work
-        if done and (shape is None or shape != shape_before or work > _TOGETHER):
+        cost += scenario.work + scenario.memory
+        if done and (shape is None or shape != shape_before or cost > _TOGETHER):
             yield _table(done)
-            done, work = [], scenario.work
+            done, cost = [], scenario.work + scenario.memory
         done.append((scenario, seed, run))
     if done:
         yield _table(done)
@@ -156,7 +154,7 @@ def _runs(
     for _, group in groupby(jobs, lambda job: id(job[0])):
         several = list(group)
         scenario = several[0][0]
-        short = len(several) > 1 and scenario.work < _TOGETHER
+        short = len(several) > 1 and scenario.work + scenario.memory < _TOGETHER
         blank = Blank(scenario) if short and differs_in_draws(scenario) else None
         for _, seed in several:
             run = counted(scenario, seed, None, stop, blank)
