@@ -11,7 +11,7 @@ SUMMED = ("queue", "wait", "utilisation", "epoch")
 def both_ways(scenario):
     """Datasets of the keyed and of the served run; None where a tie is not decided by keys."""
     try:
-        runs = [engine._execute(scenario, scenario.seed, keyed, None, None) for keyed in (True, False)]
+        runs = [engine.finished(engine._execute(scenario, scenario.seed, keyed, None, None)) for keyed in (True, False)]
     except engine._UndecidedError:
         return None
     keyed, served = (result.dataset(scenario, scenario.seed, run) for run in runs)

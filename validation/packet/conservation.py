@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -17,19 +18,25 @@ from .kernel.queues import MECHANISMS, SHIPPED, TAKE
 def under_way(sim: k.Sim) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Where packets are that are under way.
 
-    Per flow (N, 3): data not yet received, acknowledgements, of these for data received after the end. Per link
-    (L,): packets held or travelling.
+    Per flow (..., N, 3): data not yet received, acknowledgements, of these for data received after the end. Per link
+    (..., L): packets held or travelling.
     """
-    what = sim.events["what"]
+    events = sim.events
+    what, ack = events["what"], events["kind"] == k.ACK
     waiting = what == k.WAITING
-    on_link = np.bincount(sim.hops["link"][sim.events["hop"][waiting]], minlength=len(sim.links))
     packet = ((what >= 0) & (what <= k.ACKED)) | waiting
-    on = sim.events["on"][packet & ~waiting]
-    on_link += np.bincount(on[on >= 0], minlength=len(sim.links))
-    n, flow, ack = len(sim.flows), sim.events["flow"], sim.events["kind"] == k.ACK
-    late = ack & ((sim.events["mark"] & k.AFTER_END) > 0)
-    packets = [np.bincount(flow[packet & chosen], minlength=n) for chosen in (~ack, ack, late)]
-    return np.stack(packets, axis=1), on_link
+    at_hop = np.take_along_axis(sim.hops["link"], np.where(waiting, events["hop"], 0), -1)
+    on = np.where(waiting, at_hop, events["on"])
+    late = ack & ((events["mark"] & k.AFTER_END) > 0)
+    packets = [_numbers(events["flow"], packet & chosen, sim.flows.shape) for chosen in (~ack, ack, late)]
+    return np.stack(packets, axis=-1), _numbers(on, packet & (on >= 0), sim.links.shape)
+
+
+def _numbers(places: Any, chosen: Any, shape: tuple[int, ...]) -> NDArray[np.int64]:
+    """How many of those that are chosen have each place along the last axis of `shape`."""
+    runs = np.arange(places.size // places.shape[-1]).reshape(*places.shape[:-1], 1)
+    counts = np.bincount((places + shape[-1] * runs)[chosen], minlength=math.prod(shape))
+    return counts.reshape(shape)
 
 
 #: Packets in a line that are counted, in some ten milliseconds; a longer line is taken to be as its link counts.
@@ -122,32 +129,39 @@ def check_conservation(sim: k.Sim) -> NDArray[np.int64]:
         Naming the first flow, the link or the queue whose books do not balance.
     """
     check_lines(sim)
+    return check_books(sim)
+
+
+def check_books(sim: k.Sim) -> NDArray[np.int64]:
+    """As `check_conservation`, without the lines of disciplines; `sim` may be of runs together."""
     flying, on_link = under_way(sim)
     c, f, links = sim.counts, sim.flows, sim.links
-    in_flight = flying[:, 0] + flying[:, 2]
+    in_flight = flying[..., 0] + flying[..., 2]
     at_once = (f["delack"] == 0.0) & (f["algorithm"] < k.CBR)
     rules = {
-        "sent = dropped + received + under way": c[:, k.SENT] - c[:, k.DROPPED] - c[:, k.RECEIVED] - in_flight,
+        "sent = dropped + received + under way": c[..., k.SENT] - c[..., k.DROPPED] - c[..., k.RECEIVED] - in_flight,
         "acknowledgements sent = dropped + back + under way": (
-            c[:, k.ACKS_SENT] - c[:, k.ACKS_DROPPED] - c[:, k.ACKS_BACK] - flying[:, 1]
+            c[..., k.ACKS_SENT] - c[..., k.ACKS_DROPPED] - c[..., k.ACKS_BACK] - flying[..., 1]
         ),
-        "received = acknowledgements sent": np.where(at_once, c[:, k.RECEIVED] + flying[:, 2] - c[:, k.ACKS_SENT], 0),
+        "received = acknowledgements sent": np.where(
+            at_once, c[..., k.RECEIVED] + flying[..., 2] - c[..., k.ACKS_SENT], 0
+        ),
         # A receiver of a paced sender may report twice on a packet, as ns-2's do.
-        "acknowledgements sent <= received": np.maximum(c[:, k.ACKS_SENT] - c[:, k.RECEIVED] - flying[:, 2], 0)
+        "acknowledgements sent <= received": np.maximum(c[..., k.ACKS_SENT] - c[..., k.RECEIVED] - flying[..., 2], 0)
         * (f["algorithm"] < k.CBR),
         "unacknowledged <= next <= sent": np.where((f["una"] <= f["next"]) & (f["next"] <= f["top"]), 0, 1)
         * (f["algorithm"] < k.CBR),
     }
     for rule, difference in rules.items():
-        wrong = np.flatnonzero(difference)
-        if wrong.size:
-            raise ConservationError(f"flow {wrong[0]}: {rule} fails by {difference[wrong[0]]}; {_advice(sim)}")
+        if np.count_nonzero(difference):
+            wrong = tuple(np.argwhere(difference)[0])
+            raise ConservationError(f"flow {wrong[-1]}: {rule} fails by {difference[wrong]}; {_advice(sim)}")
     link_rules = {
         "arrived = refused + accepted": links["arrived"] - (links["dropped"] - links["evicted"]) - links["accepted"],
         "accepted = left + evicted + held": links["accepted"] - links["left"] - links["evicted"] - on_link,
     }
     for rule, difference in link_rules.items():
-        wrong = np.flatnonzero(difference)
-        if wrong.size:
-            raise ConservationError(f"link {wrong[0]}: {rule} fails by {difference[wrong[0]]}; {_advice(sim)}")
+        if np.count_nonzero(difference):
+            wrong = tuple(np.argwhere(difference)[0])
+            raise ConservationError(f"link {wrong[-1]}: {rule} fails by {difference[wrong]}; {_advice(sim)}")
     return in_flight

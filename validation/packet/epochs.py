@@ -65,18 +65,18 @@ def close_epochs(sim: k.Sim, end: float) -> None:
 
     So are the epochs before a flow's start and after its finish: one that has nothing to send is not silent.
     """
-    flows, begin = sim.flows, sim.world["measure_from"][0]
+    flows, begin = sim.flows, sim.world["measure_from"].flat[0]
     epoch = np.where(flows["epoch"] > 0.0, flows["epoch"], 1.0)
     count = ((end - begin) / epoch).astype(np.int64)
     index = flows["epoch_index"]
-    behind = np.flatnonzero((flows["epoch"] > 0.0) & (index < count))
-    sim.epochs[behind, 0] += (count - index - 1)[behind]
-    begun = behind[index[behind] >= 0]
-    sim.epochs[begun, np.minimum(flows["epoch_count"][begun], sim.epochs.shape[1] - 1)] += 1
+    behind = (flows["epoch"] > 0.0) & (index < count)
+    sim.epochs[..., 0] += np.where(behind, count - index - 1, 0)
+    begun = (behind & (index >= 0)).nonzero()
+    sim.epochs[(*begun, np.minimum(flows["epoch_count"][begun], sim.epochs.shape[-1] - 1))] += 1
     # All whole epochs are counted now, those before the start and after the finish as empty ones.
     first, last = epochs_there(flows["start"], flows["finish"], index, epoch, begin, end)
     idle = count - (last - first)
-    sim.epochs[:, 0] -= np.where(flows["epoch"] > 0.0, idle, 0)
+    sim.epochs[..., 0] -= np.where(flows["epoch"] > 0.0, idle, 0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,35 +34,32 @@ def make_hops(scenario: Scenario, flows: Any, routes: list[Any]) -> tuple[Any, d
     """
     rows: list[Any] = []
     ways: dict[int, list[Way]] = {}
-    i = 0
+    ends: list[tuple[Any, ...]] = []  # a record's fields one by one take longer than all that is computed
     for group in scenario.flows:
         pool = group.pool or 1  # the connections of a user have one RTT
         rtts = np.repeat(np.linspace(*group.rtts(), group.count // pool), pool)
-        for j in range(group.count):
-            f = flows[i]
+        there_fast, back_fast = _fast(scenario, group.packet_size), _fast(scenario, group.ack_size)
+        for rtt in rtts.tolist():
+            access = after = back_access = waiting = 0.0
             if scenario.links:
-                there, back = routes[i]
+                there, back = routes[len(ends)]
             else:
                 there, back = (0,), tuple(range(1, len(scenario.ways)))
-                quarter = float(rtts[j]) / 4
-                there_fast, back_fast = _fast(scenario, group.packet_size), _fast(scenario, group.ack_size)
-                f["access"], f["after"] = quarter + there_fast, quarter + there_fast
-                if not back:
-                    f["back_access"] = 2 * quarter + back_fast
-            f["forward_hop"] = len(rows)
-            f["access"] += _chain(scenario, rows, there, group, float(f["after"]), True)
-            f["forward_end"] = f["back_hop"] = len(rows)
-            # On a bottleneck where acknowledgements are lost, they are so at once.
-            after = 0.0 if scenario.links or not back else 2 * quarter
-            f["back_access"] += _chain(scenario, rows, back, group, after, False)
-            f["back_end"] = len(rows)
-            for name in ("access", "back_access"):
-                f[name] = on_clock(scenario, float(f[name]))
-            f["out_hop"], f["out_access"] = f["forward_hop"], f["access"]
+                quarter = rtt / 4
+                access = after = quarter + there_fast
+                # On a bottleneck where acknowledgements are lost, they are so at once.
+                back_access, waiting = (0.0, 2 * quarter) if back else (2 * quarter + back_fast, 0.0)
+            forward_hop = len(rows)
+            access = on_clock(scenario, access + _chain(scenario, rows, there, group, after, True))
+            middle = len(rows)
+            back_access = on_clock(scenario, back_access + _chain(scenario, rows, back, group, waiting, False))
+            way = Way(forward_hop, middle, access, middle, len(rows), back_access)
             if group.routes:
-                ways[i] = [Way(*(f[name].item() for name in Way._fields))]
-                ways[i] += [_further(scenario, rows, way, group) for way in scenario.routes_of(group)[1:]]
-            i += 1
+                further = [_further(scenario, rows, route, group) for route in scenario.routes_of(group)[1:]]
+                ways[len(ends)] = [way, *further]
+            ends.append((*way, after, forward_hop, access))
+    for name, values in zip((*Way._fields, "after", "out_hop", "out_access"), zip(*ends, strict=True), strict=True):
+        flows[name] = values
     hops = k.zeroed(len(rows), k.HOP)
     for column, name in enumerate(("link", "length", "delay", "tx", "jitter", "overtakes")):
         hops[name] = [row[column] for row in rows]
@@ -110,7 +107,7 @@ def mark_through(
     hops["through"] = through
     # Of each flow, the link of its last hop with an event.
     stops = np.flatnonzero(~through)
-    last = links[hops["link"][stops[np.searchsorted(stops, flows["forward_end"]) - 1]]]
+    last = hops["link"][stops[np.searchsorted(stops, flows["forward_end"]) - 1]]
     fusible = [
         group.delayed_ack == 0
         and not group.windowless
@@ -120,7 +117,8 @@ def mark_through(
         for group in scenario.flows
     ]
     counts = [group.count for group in scenario.flows]
-    flows["fused"] = (last["served"] == 0) & ((last["keyed"] != 0) | (not scenario.exact)) & np.repeat(fusible, counts)
+    keyed = (links["keyed"][last] != 0) | (not scenario.exact)
+    flows["fused"] = (links["served"][last] == 0) & keyed & np.repeat(fusible, counts)
 
 
 def _chain(

@@ -53,7 +53,7 @@ FRACTIONS = {
 
 
 def measure(result: xr.Dataset | Table) -> dict[str, Any]:
-    """The measures of one run, as `simulate` gives it: name -> number, or (groups,) array.
+    """The measures of one run, as `simulate` gives it: name -> number, or (groups,) array; of several, (runs, ...).
 
     Examples
     --------
@@ -65,33 +65,37 @@ def measure(result: xr.Dataset | Table) -> dict[str, Any]:
     v = {name: np.asarray(result[name].values) for name in _USED if name in result}
     groups = result["group"].values
     total = int(groups.max()) + 1
-    arrived, dropped = (_by_group(v[f"{name}_by_kind"].sum(1), groups, total) for name in ("arrived", "dropped"))
+    arrived, dropped = (_by_group(v[f"{name}_by_kind"].sum(-1), groups, total) for name in ("arrived", "dropped"))
     counted = (arrived > 0) & (arrived >= dropped)
-    sent = v["sent"].sum()
+    sent = v["sent"].sum(-1)
     variation = rate_variation(result)
+    warnings = result.warnings if isinstance(result, Table) else (result.attrs["warning"],)
     scalars = {
         "loss_rate": v["loss_rate"], "loss_rate_timeout": v["loss_rate_timeout"],
-        "goodput_packets": v["goodput_packet_rate"].sum(), "goodput_bits": v["goodput_rate"].sum(),
+        "goodput_packets": v["goodput_packet_rate"].sum(-1), "goodput_bits": v["goodput_rate"].sum(-1),
         "fairness": measured_jain(v["goodput_rate"]), "slice_fairness": _mean(v["slice_jain"]),
         "starved": _mean(v["slice_starved"]), "rate_variation": _mean(variation), "utilisation": v["utilisation"],
         "mean_queue": v["mean_queue"], "mean_wait": v["mean_wait"],
         **{name: v[name] for name in ("median_wait", "wait_p95", "wait_p99")}, "round_trip": _mean(v["mean_rtt"]),
-        "sent_packets": sent, "repeats": sent - v["sent_by_kind"][:, 0].sum(), "timeouts": v["timeouts"].sum(),
-        "marked_packets": v["link_marked"].sum() if "link_marked" in v else 0,
-        "finished": np.isfinite(v["finish"]).sum(), "completion": _mean(v["completion_time"]),
-        "connections": v["connections_finished"].sum() if "connections_finished" in v else 0,
+        "sent_packets": sent, "repeats": sent - v["sent_by_kind"][..., 0].sum(-1),
+        "timeouts": v["timeouts"].sum(-1), "marked_packets": v["link_marked"].sum(-1) if "link_marked" in v else 0,
+        "finished": np.isfinite(v["finish"]).sum(-1), "completion": _mean(v["completion_time"]),
+        "connections": v["connections_finished"].sum(-1) if "connections_finished" in v else 0,
         "connection_time": _connection_time(result),
-        "longest_hang": v["longest_hang"].mean() if "longest_hang" in v else np.nan,
-        "phase_warning": is_of_phases(result.warning if isinstance(result, Table) else result.attrs["warning"]),
+        "longest_hang": v["longest_hang"].mean(-1) if "longest_hang" in v else np.nan,
+        "phase_warning": [*map(is_of_phases, warnings)] if v["sent"].ndim > 1 else is_of_phases(warnings[0]),
     }  # fmt: skip
     goodput = _by_group(v["goodput_rate"], groups, total)
+    all_goodput = goodput.sum(-1, keepdims=True)
+    several = v["loss_rate"].shape
     return {
-        **{name: float(value) for name, value in scalars.items()},
+        **{name: np.broadcast_to(np.asarray(value, float), several) if several else float(value)
+           for name, value in scalars.items()},
         "group_goodput": goodput,
-        "group_share": np.divide(goodput, goodput.sum(), out=np.full(total, np.nan), where=goodput.sum() > 0),
-        "group_loss": np.divide(dropped, arrived, out=np.full(total, np.nan), where=counted),
-        "group_rate_variation": np.array([_mean(variation[groups == group]) for group in range(total)]),
-    }
+        "group_share": np.divide(goodput, all_goodput, out=np.full(goodput.shape, np.nan), where=all_goodput > 0),
+        "group_loss": np.divide(dropped, arrived, out=np.full(goodput.shape, np.nan), where=counted),
+        "group_rate_variation": np.stack([_mean(variation[..., groups == one]) for one in range(total)], axis=-1),
+    }  # fmt: skip
 
 
 def rate_variation(result: xr.Dataset | Table) -> Any:
@@ -112,14 +116,14 @@ def rate_variation(result: xr.Dataset | Table) -> Any:
     """
     begin = result["slice"].values[:, None]
     end = begin + _of_scenario(result, "slice")
-    start, finish = result["start"].values, result["finish"].values
+    start, finish = (result[name].values[..., None, :] for name in ("start", "finish"))
     there = (start <= begin) & ~(finish < end)  # a flow that has not finished has no finish
-    count = there.sum(0)
+    count = there.sum(-2)
     slices = result["slice_goodput"]
     goodput = np.where(there, slices.values if slices.dims[0] == "slice" else slices.values.T, 0.0)
-    mean = np.divide(goodput.sum(0), count, out=np.full(len(start), np.nan), where=count > 1)
-    spread = np.sqrt((np.where(there, goodput - mean, 0.0) ** 2).sum(0) / np.maximum(count, 1))
-    return np.divide(spread, mean, out=np.full(len(start), np.nan), where=mean > 0)
+    mean = np.divide(goodput.sum(-2), count, out=np.full(count.shape, np.nan), where=count > 1)
+    spread = np.sqrt((np.where(there, goodput - mean[..., None, :], 0.0) ** 2).sum(-2) / np.maximum(count, 1))
+    return np.divide(spread, mean, out=np.full(count.shape, np.nan), where=mean > 0)
 
 
 _USED = (
@@ -136,7 +140,7 @@ def _of_scenario(result: xr.Dataset | Table, key: str) -> float:
     return float(json.loads(result.attrs["scenario"])[key])
 
 
-def _connection_time(result: xr.Dataset | Table) -> float:
+def _connection_time(result: xr.Dataset | Table) -> Any:
     if "connection_time" not in result:
         return np.nan
     begin = _of_scenario(result, "warm_up")
@@ -144,12 +148,20 @@ def _connection_time(result: xr.Dataset | Table) -> float:
 
 
 def _by_group(values: Any, groups: Any, total: int) -> Any:
-    return np.bincount(groups, weights=values, minlength=total)
+    """Sums over the flows of each group, along the last axis."""
+    places = groups + total * np.arange(values.size // len(groups))[:, None]
+    sums = np.bincount(places.ravel(), weights=values.ravel(), minlength=places.shape[0] * total)
+    return sums.reshape(*values.shape[:-1], total)
 
 
-def _mean(values: Any) -> float:
-    finite = values[np.isfinite(values)]
-    return float(finite.mean()) if finite.size else np.nan
+def _mean(values: Any) -> Any:
+    """Of those that are finite, along the last axis."""
+    finite = np.isfinite(values)
+    if values.size and finite.all():
+        return values.mean(-1)
+    places = np.ndindex(values.shape[:-1])
+    means = [values[i][finite[i]].mean() if finite[i].any() else np.nan for i in places]
+    return np.reshape(means, values.shape[:-1])
 
 
 def check_quantities(names: tuple[str, ...], result_names: tuple[str, ...]) -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,14 +58,14 @@ class Cell:
     sure: float
 
 
-def persistence(arrived: NDArray[Any], dropped: NDArray[Any], rtt: NDArray[np.float64]) -> tuple[float, float]:
+def persistence(arrived: NDArray[Any], dropped: NDArray[Any], rtt: NDArray[np.float64]) -> tuple[Any, Any]:
     """How much loss ratios of flows differ for good, and how sure that is.
 
     Parameters
     ----------
-    arrived, dropped : (N, PIECES) array
+    arrived, dropped : (..., N, PIECES) array
         Packets of N >= 2 flows in pieces of the run.
-    rtt : (N,) array
+    rtt : (..., N) array
         Base RTTs [s]; a loss ratio that rises or falls with the RTT is a property of TCP and taken out.
 
     Returns
@@ -80,38 +81,49 @@ def persistence(arrived: NDArray[Any], dropped: NDArray[Any], rtt: NDArray[np.fl
     --------
     >>> arrived, unfair = np.full((4, 8), 100), np.array([[5], [5], [15], [15]]) * np.ones((1, 8))
     >>> spread, certain = persistence(arrived, unfair, np.full(4, 0.1))
-    >>> round(spread, 3), certain > 4
+    >>> round(float(spread), 3), bool(certain > 4)
     (0.5, True)
     """
-    ratio = dropped.sum(0) / np.maximum(arrived.sum(0), 1)
+    ratio = dropped.sum(-2, keepdims=True) / np.maximum(arrived.sum(-2, keepdims=True), 1)
     expected = arrived * ratio
     excess = dropped - expected
-    if np.ptp(rtt) > 1e-9:
-        if len(rtt) < 4:
-            return np.nan, np.nan
-        weight = np.sqrt(expected.sum(1))
-        line = np.stack([np.ones(len(rtt)), (rtt - rtt.mean()) / np.ptp(rtt)], axis=1)
-        of_flow = np.divide(excess.sum(1), weight, out=np.zeros(len(rtt)), where=weight > 0)
-        slope = np.linalg.lstsq(line * weight[:, None], of_flow, rcond=None)[0]
-        excess = excess - expected * (line @ slope)[:, None]
-    variance = (excess.sum(1) ** 2 - (excess**2).sum(1)).sum()
-    size = (expected.sum(1) ** 2 - (expected**2).sum(1)).sum()
-    # Of the N excesses of a piece one follows from the others.
-    error = 2.0 * ((excess**2).sum(1) ** 2 - (excess**4).sum(1)).sum() * len(rtt) / (len(rtt) - 1)
-    if size <= 0.0 or error <= 0.0:
-        return np.nan, np.nan
-    relative = variance / size
-    return float(np.sign(relative) * np.sqrt(abs(relative))), float(variance / np.sqrt(error))
+    count = rtt.shape[-1]
+    apart = np.ptp(rtt, -1) > 1e-9
+    for run in map(tuple, np.argwhere(apart) if count >= 4 else ()):
+        excess[run] -= expected[run] * _of_rtt(excess[run], expected[run], rtt[run])[:, None]
+    variance, error = _between_pieces(excess, count, -1)
+    size = (expected.sum(-1) ** 2 - (expected**2).sum(-1)).sum(-1)
+    sure = (size > 0.0) & (error > 0.0) & ~(apart & (count < 4))
+    relative, error = variance / np.where(sure, size, np.nan), np.where(sure, error, np.nan)
+    return np.sign(relative) * np.sqrt(abs(relative)), variance / np.sqrt(error)
 
 
-def unevenness(arrived: NDArray[Any], rtt: NDArray[np.float64]) -> tuple[float, float]:
+def _of_rtt(excess: NDArray[Any], expected: NDArray[Any], rtt: NDArray[np.float64]) -> Any:
+    """(N,) The part of what flows lost beyond their due, over this, that is a straight line of their RTTs."""
+    weight = np.sqrt(expected.sum(1))
+    line = np.stack([np.ones(len(rtt)), (rtt - rtt.mean()) / np.ptp(rtt)], axis=1)
+    of_flow = np.divide(excess.sum(1), weight, out=np.zeros(len(rtt)), where=weight > 0)
+    return line @ np.linalg.lstsq(line * weight[:, None], of_flow, rcond=None)[0]
+
+
+def _between_pieces(excess: NDArray[Any], count: int, axis: int) -> tuple[Any, Any]:
+    """Sum over the flows of products of different pieces, and its variance were pieces independent.
+
+    Of the N excesses of a piece one follows from the others.
+    """
+    square = (excess**2).sum(axis)
+    variance = (excess.sum(axis) ** 2 - square).sum(-1)
+    return variance, 2.0 * (square**2 - (excess**4).sum(axis)).sum(-1) * count / (count - 1)
+
+
+def unevenness(arrived: NDArray[Any], rtt: NDArray[np.float64]) -> tuple[Any, Any]:
     """How far shares of flows are for good from a law of their RTTs, and how sure that is.
 
     Parameters
     ----------
-    arrived : (N, PIECES) array
+    arrived : (..., N, PIECES) array
         Packets of N >= 2 flows in pieces of the run.
-    rtt : (N,) array
+    rtt : (..., N) array
         Mean RTTs [s], > 0. Models of TCP give shares that fall with a power of them between 0 and 2
         (`EXPONENTS` leave some room).
 
@@ -127,58 +139,85 @@ def unevenness(arrived: NDArray[Any], rtt: NDArray[np.float64]) -> tuple[float, 
     --------
     >>> arrived = np.array([[100], [100], [300], [300]]) * np.ones((1, 8))
     >>> uneven, sure = unevenness(arrived, np.full(4, 0.1))
-    >>> round(uneven, 3), sure > 4
+    >>> round(float(uneven), 3), bool(sure > 4)
     (0.5, True)
-    >>> round(unevenness(arrived, np.array([0.3, 0.3, 0.1, 0.1]))[0], 6)
+    >>> round(float(unevenness(arrived, np.array([0.3, 0.3, 0.1, 0.1]))[0]), 6)
     0.0
     """
-    arrived = arrived[:, arrived.sum(0) > 0]  # a piece without packets says nothing
-    count, pieces = arrived.shape
+    counted = arrived.sum(-2) > 0  # a piece without packets says nothing
+    if not counted.all():
+        if arrived.ndim > 2:
+            several = [unevenness(*one) for one in zip(arrived, rtt, strict=True)]
+            return np.array([uneven for uneven, _ in several]), np.array([sure for _, sure in several])
+        arrived = arrived[:, counted]
+    *_, count, pieces = arrived.shape
     if pieces < 2:
         return 0.0, 0.0
-    shares = arrived / arrived.mean(0)
-    x = np.log(rtt) - np.log(rtt).mean()
-    y = np.log(np.maximum(shares.mean(1), 1e-3))
-    law = np.ones(count)
-    if np.ptp(x) > 1e-9:
-        law = np.exp(np.clip((x * (y - y.mean())).sum() / (x**2).sum(), *EXPONENTS) * x)
-        law /= law.mean()
-    excess = shares - law[:, None]
-    variance = (excess.sum(1) ** 2 - (excess**2).sum(1)).sum()
-    error = 2.0 * ((excess**2).sum(1) ** 2 - (excess**4).sum(1)).sum() * count / (count - 1)
-    if error <= 0.0:
-        return 0.0, 0.0
+    arrived = np.ascontiguousarray(arrived.mT)  # pieces first: sums over them go from one to the next
+    shares = arrived / arrived.mean(-1, keepdims=True)
+    x = np.log(rtt) - np.log(rtt).mean(-1, keepdims=True)
+    y = np.log(np.maximum(shares.mean(-2), 1e-3))
+    apart = np.ptp(x, -1, keepdims=True) > 1e-9
+    square = np.where(apart, (x**2).sum(-1, keepdims=True), 1.0)
+    slope = (x * (y - y.mean(-1, keepdims=True))).sum(-1, keepdims=True) / square
+    law = np.exp(np.clip(slope, *EXPONENTS) * x)
+    law = np.where(apart, law / law.mean(-1, keepdims=True), 1.0)
+    variance, error = _between_pieces(shares - law[..., None, :], count, -2)
     size = variance / (count * pieces * (pieces - 1))
-    return float(np.sign(size) * np.sqrt(abs(size))), float(variance / np.sqrt(error))
+    uneven, sure = np.sign(size) * np.sqrt(abs(size)), variance / np.sqrt(np.where(error > 0.0, error, np.nan))
+    return np.where(error > 0.0, uneven, 0.0)[()], np.where(error > 0.0, sure, 0.0)[()]
 
 
-def cells(scenario: Scenario, run: Run) -> list[Cell]:
-    """Flows that ought to fare alike and were there all the time, with how differently they fared."""
-    flows, hops = run.sim.flows, run.sim.hops
+def cells(scenarios: Sequence[Scenario], run: Run) -> list[list[Cell]]:
+    """Flows of each of runs `together` that ought to fare alike and were there all the time, and how they fared."""
+    flows, hops, links = run.sim.flows, run.sim.hops, run.sim.links
+    kinds = {id(scenario.flows): scenario for scenario in scenarios}  # a grid of links has the same flows everywhere
+    kinds_of = {key: _kinds(scenario) for key, scenario in kinds.items()}
+    group = np.array([kinds_of[id(scenario.flows)] for scenario in scenarios])
+    limited = (links["limit"] >= 0) | (links["limit_bytes"] >= 0)
+    # Each limited link has a random mark; flows with the same sum of marks pass the same ones.
+    passed = np.take_along_axis(_marks(limited.shape[-1]) * limited, hops["link"], -1)
+    until = np.concatenate([np.zeros((len(group), 1)), np.cumsum(passed, -1)], axis=-1)
+    ends = (np.take_along_axis(until, flows[name], -1) for name in ("forward_end", "forward_hop"))
+    way = np.round(next(ends) - next(ends), 6)
+    always = (flows["start"] <= scenarios[0].warm_up) & (flows["finish"] >= run.stopped) & (way > 0.0)
+    alike: list[list[Cell]] = [[] for _ in scenarios]
+    partitions: dict[bytes, list[int]] = {}
+    for i, rows in enumerate(zip(group, way, always, strict=True)):
+        partitions.setdefault(b"".join(rows), []).append(i)
+    for runs in partitions.values():
+        group_of, way_of, there = group[runs[0]], way[runs[0]], always[runs[0]]
+        for kind, passes in sorted({*zip(group_of[there].tolist(), way_of[there].tolist(), strict=True)}):
+            mine = np.flatnonzero(there & (group_of == kind) & (way_of == passes))
+            if len(mine) > 1:
+                for i, cell in zip(runs, _fared(run, np.ix_(np.array(runs), mine), mine), strict=True):
+                    alike[i].append(cell)
+    return alike
+
+
+def _fared(run: Run, chosen: Any, mine: NDArray[np.intp]) -> Iterator[Cell]:
+    """How differently flows fared in some runs, `chosen` of both."""
+    arrived, dropped = (np.ascontiguousarray(counts[chosen]) for counts in (run.arrived, run.dropped))
+    spread, certain = persistence(arrived, dropped, run.base_rtt[chosen])
+    timed = np.maximum(run.counts[..., k.TIMED][chosen], 1)
+    rtt = np.maximum(run.sums[..., k.RTT_SUM][chosen] / timed, run.base_rtt[chosen])
+    lost = dropped.sum((-2, -1))
+    marked = run.sim.links["marked"][chosen[0][:, 0]].any(-1)
+    # A queue that is never full keeps nobody out.
+    full = ((lost > 0) | marked) & (lost <= CROWDED * arrived.sum((-2, -1)))
+    uneven, sure = np.zeros((2, len(full)))
+    if full.any():
+        uneven[full], sure[full] = unevenness(arrived[full], rtt[full])
+    jain = measured_jain(run.counts[..., k.GOODPUT][chosen])
+    columns = (column.tolist() for column in (spread, certain, jain, uneven, sure))
+    return (Cell(mine, *values) for values in zip(*columns, strict=True))
+
+
+def _kinds(scenario: Scenario) -> NDArray[np.int64]:
+    """A number for each flow, the same for flows whose settings make them alike."""
     numbers: dict[Any, int] = {}
     kinds = [numbers.setdefault(_kind(group), len(numbers)) for group in scenario.flows]
-    group = np.repeat(kinds, [g.count for g in scenario.flows])
-    limited = (run.sim.links["limit"] >= 0) | (run.sim.links["limit_bytes"] >= 0)
-    # Each limited link has a random mark; flows with the same sum of marks pass the same ones.
-    until = np.concatenate([[0.0], np.cumsum((_marks(len(limited)) * limited)[hops["link"]])])
-    way = np.round(until[flows["forward_end"]] - until[flows["forward_hop"]], 6)
-    always = (flows["start"] <= scenario.warm_up) & (flows["finish"] >= run.stopped) & (way > 0.0)
-    alike = []
-    keys = list(zip(group.tolist(), way.tolist(), strict=True))
-    for key in sorted({keys[i] for i in np.flatnonzero(always)}):
-        mine = np.flatnonzero(always & (group == key[0]) & (way == key[1]))
-        if len(mine) > 1:
-            spread, certain = persistence(run.arrived[mine], run.dropped[mine], run.base_rtt[mine])
-            goodput = run.counts[mine, k.GOODPUT].astype(float)
-            timed = np.maximum(run.counts[mine, k.TIMED], 1)
-            rtt = np.maximum(run.sums[mine, k.RTT_SUM] / timed, run.base_rtt[mine])
-            lost = run.dropped[mine].sum()
-            full = lost > 0 or run.sim.links["marked"].any()  # a queue that is never full keeps nobody out
-            uneven, sure = 0.0, 0.0
-            if full and lost <= CROWDED * run.arrived[mine].sum():
-                uneven, sure = unevenness(run.arrived[mine], rtt)
-            alike.append(Cell(mine, spread, certain, float(measured_jain(goodput)), uneven, sure))
-    return alike
+    return np.repeat(kinds, [group.count for group in scenario.flows])
 
 
 @functools.cache
@@ -200,12 +239,16 @@ def is_of_phases(warning: str) -> bool:
     return TEXT in warning
 
 
-def phase_warning(scenario: Scenario, run: Run) -> str:
-    """What in a run bears the marks of phase effects, in words; empty if nothing does."""
-    if run.interrupted or scenario.count < 2:
-        return ""
+def phase_warnings(scenarios: Sequence[Scenario], run: Run) -> list[str]:
+    """What in each of runs `together` bears the marks of phase effects, in words; empty if nothing does."""
+    if run.interrupted or scenarios[0].count < 2:
+        return [""] * len(scenarios)
+    parts = zip(scenarios, cells(scenarios, run), run.links["met"], run.links["tied"], strict=True)
+    return [_phase_warning(*of_run) for of_run in parts]
+
+
+def _phase_warning(scenario: Scenario, alike: list[Cell], meetings: NDArray[Any], tied: NDArray[Any]) -> str:
     signs = []
-    alike = cells(scenario, run)
     unfair = [cell for cell in alike if cell.spread > SPREAD and cell.certain > CERTAIN]
     uneven = [cell for cell in alike if cell.uneven > UNEVEN and cell.sure > CERTAIN]
     if unfair:
@@ -222,7 +265,6 @@ def phase_warning(scenario: Scenario, run: Run) -> str:
             f"{worst.uneven:.0%} of their mean from what any law of their RTTs says (Jain's index of goodput: "
             f"{worst.jain:.2f})"
         )
-    meetings, tied = run.links["met"], run.links["tied"]
     ties = np.flatnonzero((tied >= MANY) & (tied > TIED * meetings))
     if ties.size:
         worst_link = int(ties[np.argmax(tied[ties] / meetings[ties])])

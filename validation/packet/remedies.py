@@ -11,7 +11,7 @@ from tcpdynamics.jain import measured_jain
 from .engine import execute
 from .kernel import records as k
 from .phases import cells
-from .run_record import Run
+from .run_record import Run, together
 from .scenario.scenario import Scenario
 
 #: Random delay that is tried: so many sending times of the largest packet at the busiest link.
@@ -26,7 +26,7 @@ def measured_remedy(scenario: Scenario, seed: int, run: Run) -> str:
     Jain's index is that of the largest set of flows that ought to fare alike.
     """
     link = scenario.ways[int(np.argmax(run.links["work"]))]
-    alike = cells(scenario, run)
+    alike = cells([scenario], together([run]))[0]
     if scenario.work > WORTH or link.rate is None or not alike:
         return ""
     sizes = [group.packet_size for group in scenario.flows]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,10 +22,10 @@ from .kernel.paced import mtcp
 from .kernel.queues import MECHANISMS
 from .kernel.routers import ROUTERS
 from .kernel.waits import percentiles
-from .overshoot import overshoot_warning
+from .overshoot import MANY, overshoot_warning
 from .parts.users import of_users, transferred_before
-from .phases import phase_warning
-from .run_record import Run
+from .phases import phase_warnings
+from .run_record import Run, one_of, together
 from .scenario.scenario import Scenario
 
 #: What no key of a scenario changes, for the "what you ran" of every result.
@@ -55,13 +56,16 @@ class Column(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-    """What a run gave, before xarray has it: variables and coordinates by name, and what was run."""
+    """What a run gave, before xarray has it: variables and coordinates by name, and what was run.
+
+    Of several runs, all variables have an axis of the runs before their own, and `scenario` is that of the first.
+    """
 
     variables: Variables
     coords: dict[str, Any]
     scenario: Scenario
-    seed: int
-    warning: str
+    seeds: tuple[int, ...]
+    warnings: tuple[str, ...]
     #: Simulated time at which the run was stopped [s].
     interrupted_at: float | None = None
 
@@ -71,10 +75,10 @@ class Table:
         attrs = {
             "name": self.scenario.name,
             "scenario": json.dumps(table(self.scenario)),
-            "seed": str(self.seed),
+            "seed": str(self.seeds[0]),
             "version": __version__,
-            "what_you_ran": json.dumps(what_you_ran(self.scenario, self.seed)),
-            "warning": self.warning,
+            "what_you_ran": json.dumps(what_you_ran(self.scenario, self.seeds[0])),
+            "warning": self.warnings[0],
         }
         return attrs if self.interrupted_at is None else attrs | {"interrupted_at": repr(self.interrupted_at)}
 
@@ -91,44 +95,64 @@ class Table:
             attrs = more[0] if more else {}
         return Column((dims,) if isinstance(dims, str) else dims, np.asarray(values), attrs)
 
+    @property
+    def first(self) -> Table:
+        """That of the first of several runs."""
+        variables = {name: (dims, values[0], *more) for name, (dims, values, *more) in self.variables.items()}
+        return dataclasses.replace(self, variables=variables, seeds=self.seeds[:1], warnings=self.warnings[:1])
+
     def dataset(self) -> xr.Dataset:
         """The same with labels."""
         return xr.Dataset({name: tuple(self[name]) for name in self.variables}, self.coords, self.attrs)
 
 
-def dataset_of_replications(runs: list[Table]) -> xr.Dataset:
+def dataset_of_replications(tables: Sequence[Table]) -> xr.Dataset:
     """Runs of one scenario as one dataset, with the dimension "replication" first and a coordinate `seed`.
 
     At once: `xr.concat` of as many datasets takes ten times as long as short runs do.
     """
     # Of connections there are as many in a run as there happen to be.
-    columns = {name: runs[0][name] for name in runs[0].variables if "connection" not in runs[0][name].dims}
+    columns = {name: tables[0][name] for name in tables[0].variables if "connection" not in tables[0][name].dims}
     variables = {
-        name: (("replication", *column.dims), np.stack([run[name].values for run in runs]), column.attrs)
+        name: (("replication", *column.dims), np.concatenate([one[name].values for one in tables]), column.attrs)
         for name, column in columns.items()
     }
     # As text, for a seed may be larger than any integer of a file format.
-    seeds = ("replication", [str(run.seed) for run in runs])
-    attrs = {name: value for name, value in runs[0].attrs.items() if name != "seed"}
-    return xr.Dataset(variables, {**runs[0].coords, "seed": seeds}, attrs)
+    seeds = ("replication", [str(seed) for one in tables for seed in one.seeds])
+    attrs = {name: value for name, value in tables[0].attrs.items() if name != "seed"}
+    return xr.Dataset(variables, {**tables[0].coords, "seed": seeds}, attrs)
 
 
 def dataset(scenario: Scenario, seed: int, run: Run) -> xr.Dataset:
-    """As `tabulated`, with labels."""
-    return tabulated(scenario, seed, run).dataset()
+    """Name everything that was counted in a run."""
+    return tabulated([(scenario, seed)], together([run])).first.dataset()
 
 
-def tabulated(scenario: Scenario, seed: int, run: Run) -> Table:
-    """Name everything that was counted."""
+def shape_of_table(scenario: Scenario, hops: int) -> tuple[Any, ...] | None:
+    """What runs of one table have in common; None where a run has a table of its own."""
+    if scenario.record.anything or any(way.changes for way in scenario.ways):
+        return None
+    if any(group.has_users or group.routes for group in scenario.flows):
+        return None
+    parts = (any(group.leap for group in scenario.flows), any(way.mechanism != "droptail" for way in scenario.ways))
+    times = (scenario.warm_up, scenario.duration, scenario.slice)
+    sizes = (hops, bool(scenario.links), scenario.most_in_epoch, *(group.count for group in scenario.flows))
+    return (scenario.link_names, parts, times, sizes)
+
+
+def tabulated(jobs: Sequence[tuple[Scenario, int]], run: Run) -> Table:
+    """Name everything that was counted in runs `together`, of the same `shape_of_table` if they are several."""
+    scenarios, seeds = zip(*jobs, strict=True)
+    scenario, first = scenarios[0], one_of(run, 0)
     measured = max(run.stopped - scenario.warm_up, 1e-300)
     # Only slices that were simulated to their end, should the run have been stopped.
     slices = min(scenario.slices, max(int((run.stopped - scenario.warm_up) / scenario.slice * (1 + 1e-12)), 0))
-    by_kind = {name: run.counts[:, first : first + len(k.KINDS)] for name, first in _KIND_COLUMNS.items()}
+    by_kind = {name: run.counts[..., first : first + len(k.KINDS)] for name, first in _KIND_COLUMNS.items()}
     data: Variables = (
         of_flows(run, measured)
         | of_epochs(run)
         | of_slices(scenario, run, slices)
-        | of_losses(by_kind["arrived_by_kind"].sum(0), by_kind["dropped_by_kind"].sum(0))
+        | of_losses(by_kind["arrived_by_kind"].sum(-2), by_kind["dropped_by_kind"].sum(-2))
         | of_links(run, measured)
         | of_queues(scenario, run)
         | of_acknowledgements(run)
@@ -137,17 +161,17 @@ def tabulated(scenario: Scenario, seed: int, run: Run) -> Table:
             name: (("flow", "kind"), values, "packets", f"packets {name.split('_')[0]} by kind of transmission")
             for name, values in by_kind.items()
         }
-        | recordings(scenario, run)
+        | _of_one(recordings(scenario, first))
         | goodput_rates(run, measured)
-        | of_users(scenario, run)
+        | _of_one(of_users(scenario, first))
         | of_leaps(scenario, run)
-        | of_routes(scenario, run)
+        | _of_one(of_routes(scenario, first))
     )
     coords: dict[str, Any] = {
         "flow": np.arange(scenario.count),
         "group": ("flow", np.repeat(np.arange(len(scenario.flows)), [g.count for g in scenario.flows])),
         "link": list(scenario.link_names), "kind": list(k.KINDS), "backoff": 2 ** np.arange(k.LEVELS),
-        "sent_in_epoch": np.arange(scenario.most_in_epoch + 1), "silence": np.arange(len(run.sim.silences)),
+        "sent_in_epoch": np.arange(scenario.most_in_epoch + 1), "silence": np.arange(run.sim.silences.shape[-2]),
         "slice": scenario.warm_up + scenario.slice * np.arange(slices),
     }  # fmt: skip
     for name, units, text in _COORDINATES:
@@ -156,10 +180,18 @@ def tabulated(scenario: Scenario, seed: int, run: Run) -> Table:
     if "hangs" in data:
         coords["hang_length"] = ("hang_length", np.array(k.HANG_LENGTHS), {"units": "s", "long_name": "length"})
     if "route_sent" in data:
-        coords["route"] = np.arange(data["route_sent"][1].shape[1])
+        coords["route"] = np.arange(data["route_sent"][1].shape[-1])
     # What is measured of phase effects comes after all else.
-    warning = ". ".join(filter(None, (overshoot_warning(scenario, run), phase_warning(scenario, run))))
-    return Table(data, coords, scenario, seed, warning, run.stopped if run.interrupted else None)
+    often: Any = np.any(run.counts[..., k.TIMEOUTS] >= MANY, axis=-1)
+    overshoots = [overshoot_warning(scenarios[i], one_of(run, i)) if many else "" for i, many in enumerate(often)]
+    warnings = zip(overshoots, phase_warnings(scenarios, run), strict=True)
+    joined = tuple(". ".join(filter(None, several)) for several in warnings)
+    return Table(data, coords, scenario, seeds, joined, run.stopped if run.interrupted else None)
+
+
+def _of_one(variables: Variables) -> Variables:
+    """Variables of a run that has a table of its own, with an axis of the runs."""
+    return {name: (dims, np.asarray(values)[None], *more) for name, (dims, values, *more) in variables.items()}
 
 
 _COORDINATES = (
@@ -176,7 +208,7 @@ def of_flows(run: Run, measured: float) -> Variables:
     c, flows = run.counts, run.sim.flows
     start = np.where(flows["start"] < run.stopped, flows["start"], np.nan)
     finish = np.where(flows["finish"] < run.stopped, flows["finish"], np.nan)
-    if run.sim.world["connecting"][0]:  # of one that begins again, connections finish
+    if run.sim.world["connecting"].any():  # of one that begins again, connections finish
         finish[run.sim.webs["think"] >= 0.0] = np.nan
     rate = _received_bits(run) / measured
     start_means = "time at which the flow started; none if it had not by the end"
@@ -190,18 +222,18 @@ def of_flows(run: Run, measured: float) -> Variables:
         "goodput_rate": ("flow", rate, "bit/s", rate_means),
         "epoch": ("flow", run.epoch, "s", "length of an epoch"),
         "mean_rtt": ("flow", _mean_rtt(run), "s", "mean round trip of acknowledged packets"),
-        "sent": ("flow", c[:, k.SENT], "packets", "data packets sent"),
-        "dropped": ("flow", c[:, k.DROPPED], "packets", "data packets lost"),
-        "delivered": ("flow", c[:, k.DELIVERED], "packets", "packets received, repeats included"),
-        "goodput": ("flow", c[:, k.GOODPUT], "packets", "different packets received"),
-        "duplicates": ("flow", c[:, k.DELIVERED] - c[:, k.GOODPUT], "packets", "packets received once more"),
+        "sent": ("flow", c[..., k.SENT], "packets", "data packets sent"),
+        "dropped": ("flow", c[..., k.DROPPED], "packets", "data packets lost"),
+        "delivered": ("flow", c[..., k.DELIVERED], "packets", "packets received, repeats included"),
+        "goodput": ("flow", c[..., k.GOODPUT], "packets", "different packets received"),
+        "duplicates": ("flow", c[..., k.DELIVERED] - c[..., k.GOODPUT], "packets", "packets received once more"),
         "transmissions": (
-            "flow", _ratio(c[:, k.SENT], c[:, k.GOODPUT]), "1", "packets sent over different ones received"
+            "flow", _ratio(c[..., k.SENT], c[..., k.GOODPUT]), "1", "packets sent over different ones received"
         ),
         "in_flight": ("flow", run.in_flight, "packets", "packets under way at the end"),
-        "timeouts": ("flow", c[:, k.TIMEOUTS], "1", "retransmission timeouts"),
-        "fast_recoveries": ("flow", c[:, k.RECOVERIES], "1", "fast retransmits"),
-        "rtt_samples": ("flow", c[:, k.SAMPLES], "1", "RTT samples taken"),
+        "timeouts": ("flow", c[..., k.TIMEOUTS], "1", "retransmission timeouts"),
+        "fast_recoveries": ("flow", c[..., k.RECOVERIES], "1", "fast retransmits"),
+        "rtt_samples": ("flow", c[..., k.SAMPLES], "1", "RTT samples taken"),
         "timeouts_by_backoff": (
             ("flow", "backoff"), run.levels, "1", "timeouts by backoff factor of the timer"
         ),
@@ -215,28 +247,28 @@ def of_leaps(scenario: Scenario, run: Run) -> Variables:
     right = "leaps after which the first acknowledgement was not a duplicate: data had arrived"
     early = "leaps after which the first acknowledgement was of a segment sent before (with timestamps: or echoes one)"
     return {
-        "leaps": ("flow", run.counts[:, k.LEAPS], "1", "timeouts at which a new segment was sent instead"),
-        "leaps_right": ("flow", run.counts[:, k.LEAPS_RIGHT], "1", right),
-        "leaps_early": ("flow", run.counts[:, k.LEAPS_EARLY], "1", early),
+        "leaps": ("flow", run.counts[..., k.LEAPS], "1", "timeouts at which a new segment was sent instead"),
+        "leaps_right": ("flow", run.counts[..., k.LEAPS_RIGHT], "1", right),
+        "leaps_early": ("flow", run.counts[..., k.LEAPS_EARLY], "1", early),
     }
 
 
 def of_epochs(run: Run) -> Variables:
     """Packets sent in epochs, and silences."""
     epochs = run.sim.epochs
-    share = _ratio(epochs.sum(0), np.full(epochs.shape[1], epochs.sum()))
+    share = _ratio(epochs.sum(-2), np.broadcast_to(epochs.sum((-2, -1))[:, None], epochs[:, 0].shape))
     return {
         "epochs": (("flow", "sent_in_epoch"), epochs, "1", "epochs in which so many packets were sent"),
         "epoch_fraction": ("sent_in_epoch", share, "1", "probability of so many packets in an epoch"),
-        "silences": (("flow", "silence"), run.sim.silences.T, "1", "completed silences by length in epochs"),
+        "silences": (("flow", "silence"), run.sim.silences.mT, "1", "completed silences by length in epochs"),
     }
 
 
 def of_slices(scenario: Scenario, run: Run, whole: int) -> Variables:
     """Goodput in the first `whole` slices, and how evenly it was shared."""
-    slices = run.sim.slices[:whole]
+    slices = run.sim.slices[:, :whole]
     present = _present(scenario, run, whole)
-    starved = _ratio(((slices == 0) & present).sum(1), present.sum(1))
+    starved = _ratio(((slices == 0) & present).sum(-1), present.sum(-1))
     who = "of those that were there all the while; none if no flow was"
     jain_means = f"Jain's index of the goodput in a slice {who.replace('those', 'the flows')}"
     starved_means = f"share of flows with no goodput in a slice, {who}"
@@ -252,11 +284,12 @@ def of_losses(arrived: Any, dropped: Any) -> Variables:
     rto = k.TIMEOUT
     kinds = [kind for kind in range(len(k.KINDS)) if kind != rto]
     total = "data packets lost over data packets that arrived at their first link; NaN if more were lost"
-    other = _loss(dropped[kinds].sum(), arrived[kinds].sum())
+    of_timeouts = _loss(dropped[..., rto], arrived[..., rto])
+    other = _loss(dropped[..., kinds].sum(-1), arrived[..., kinds].sum(-1))
     return {
-        "loss_rate": ((), _loss(dropped.sum(), arrived.sum()), "1", total),
+        "loss_rate": ((), _loss(dropped.sum(-1), arrived.sum(-1)), "1", total),
         "loss_rate_by_kind": ("kind", _loss(dropped, arrived), "1", "loss rate by kind of transmission"),
-        "loss_rate_timeout": ((), _loss(dropped[rto], arrived[rto]), "1", "loss rate of timeout retransmissions"),
+        "loss_rate_timeout": ((), of_timeouts, "1", "loss rate of timeout retransmissions"),
         "loss_rate_other": ((), other, "1", "loss rate of all packets but timeout retransmissions"),
     }
 
@@ -265,18 +298,19 @@ def of_links(run: Run, measured: float) -> Variables:
     """What each link carried and lost; the busiest by itself."""
     links, utilisation = run.links, run.links["work"] / measured
     queue = links["wait"] / measured
-    for i in changes.links_that_change(run.sim.links):
-        table = changes.table_of(run.sim.links[i], run.sim.queue_state)
+    for i in changes.links_that_change(run.sim.links[0]):  # of a run that has a table of its own
+        table = changes.table_of(run.sim.links[0, i], run.sim.queue_state)
         carried = integral(table, run.stopped - measured, run.stopped)
-        utilisation[i] = links["bits"][i] / carried if carried > 0.0 else np.nan
+        utilisation[0, i] = links["bits"][0, i] / carried if carried > 0.0 else np.nan
     use = np.nan_to_num(utilisation)
-    busiest = int(np.argmax(use >= use.max() * (1.0 - 1e-9)))  # of links that are all full, the first; not by rounding
+    # Of links that are all full, the first; not by rounding.
+    busiest = np.arange(len(use)), np.argmax(use >= use.max(-1, keepdims=True) * (1.0 - 1e-9), axis=-1)
     share = "share of time (where the rate changes, of what it could carry) in which"
     waiting = "mean number waiting at the busiest link, packet in transmission excluded"
     arrived = "packets of all kinds that arrived at a link"
     passed = links["arrived"] - links["dropped"]
-    wait = np.divide(links["wait"], passed, out=np.full(len(queue), np.nan), where=passed > 0)
-    among = dict(zip(WAITS, percentiles(run.sim.waits, tuple(WAITS.values())).T, strict=True))
+    wait = np.divide(links["wait"], passed, out=np.full(queue.shape, np.nan), where=passed > 0)
+    among = dict(zip(WAITS, np.moveaxis(percentiles(run.sim.waits, tuple(WAITS.values())), -1, 0), strict=True))
     longest = {name: f"waiting time that {part:.0%} of packets do not exceed, at" for name, part in WAITS.items()}
     waits = "mean queue over the rate of packets that were not lost (Little's law), at"
     return {
@@ -346,19 +380,19 @@ def of_acknowledgements(run: Run) -> Variables:
     c, una = run.counts, run.sim.flows["una"] + transferred_before(run)
     transferred = "segments acknowledged in all, warm-up and handshake included"
     return {
-        "acks_sent": ("flow", c[:, k.ACKS_SENT], "packets", "acknowledgements sent"),
-        "acks_dropped": ("flow", c[:, k.ACKS_DROPPED], "packets", "acknowledgements lost"),
+        "acks_sent": ("flow", c[..., k.ACKS_SENT], "packets", "acknowledgements sent"),
+        "acks_dropped": ("flow", c[..., k.ACKS_DROPPED], "packets", "acknowledgements lost"),
         "transferred": ("flow", una, "packets", transferred),
     }
 
 
 def of_timeouts(run: Run) -> Variables:
     """The first timeouts of outages: their length, and the silence before."""
-    first = run.levels[:, 0].sum()
-    base_rto = _ratio(run.sums[:, k.FIRST_RTO_SUM].sum(), first)
-    silence = _ratio(run.sums[:, k.FIRST_SILENCE_SUM].sum(), first)
+    first = run.levels[..., 0].sum(-1)
+    base_rto = _ratio(run.sums[..., k.FIRST_RTO_SUM].sum(-1), first)
+    silence = _ratio(run.sums[..., k.FIRST_SILENCE_SUM].sum(-1), first)
     # Each flow's mean RTT, weighted by its first timeouts: the RTT "at timeouts".
-    rtt = _ratio(np.nansum(run.levels[:, 0] * _mean_rtt(run)), first)
+    rtt = _ratio(np.nansum(run.levels[..., 0] * _mean_rtt(run), -1), first)
     ratio = "base timeout over mean RTT at first timeouts (m0)"
     before = "mean time from the last packet sent to the first timeout of an outage"
     return {
@@ -370,7 +404,7 @@ def of_timeouts(run: Run) -> Variables:
 
 def goodput_rates(run: Run, measured: float) -> Variables:
     """Goodput as a rate, in packets; `goodput_rate` is in bits."""
-    rate = run.counts[:, k.GOODPUT] / measured
+    rate = run.counts[..., k.GOODPUT] / measured
     rate_means = "different packets received over the measured time"
     return {"goodput_packet_rate": ("flow", rate, "packets/s", rate_means)}
 
@@ -507,20 +541,22 @@ def _ratio(a: Any, b: Any) -> Any:
 
 
 def _mean_rtt(run: Run) -> Any:
-    return _ratio(run.sums[:, k.RTT_SUM], run.counts[:, k.TIMED])
+    return _ratio(run.sums[..., k.RTT_SUM], run.counts[..., k.TIMED])
 
 
 def _received_bits(run: Run) -> Any:
     """Bits of different packets received in the measured part, per flow; a handshake is a small one."""
-    handshakes = run.counts[:, k.HANDSHAKES]
-    data = (run.counts[:, k.GOODPUT] - handshakes) * run.sim.flows["packet_size"]
+    handshakes = run.counts[..., k.HANDSHAKES]
+    data = (run.counts[..., k.GOODPUT] - handshakes) * run.sim.flows["packet_size"]
     return 8.0 * (data + handshakes * run.sim.flows["ack_size"])
 
 
 def _present(scenario: Scenario, run: Run, whole: int) -> Any:
-    """(slices, flows) whether a flow had started and had not finished, from a slice's first moment to its last.
+    """(runs, slices, flows) whether a flow had started and had not finished, from a slice's first moment to its last.
 
     One that has finished, or has not begun, does not starve.
     """
     edges = scenario.warm_up + scenario.slice * np.arange(whole + 1)[:, None]
-    return (run.sim.flows["start"] <= edges[:-1]) & (run.sim.flows["finish"] >= edges[1:])
+    start, finish = (run.sim.flows[name][:, None] for name in ("start", "finish"))
+    present: NDArray[np.bool_] = (start <= edges[:-1]) & (finish >= edges[1:])
+    return present

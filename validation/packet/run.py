@@ -6,24 +6,26 @@ import dataclasses
 import os
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tcpdynamics.errors import ScenarioError, check
+from tcpdynamics.errors import DynamicsError, ScenarioError, check
 from tcpdynamics.later import xr
 
-from .engine import execute
+from .engine import counted, execute, finished
 from .phases import is_of_phases
 from .remedies import measured_remedy
-from .result import Table, dataset_of_replications, tabulated
-from .run_record import Run
+from .result import Table, dataset_of_replications, shape_of_table, tabulated
+from .run_record import Counted, Run, together
 from .scenario.scenario import Scenario
 from .scenario.toml import load_scenario
 from .scenario.unusual import warn_of_unusual_values
+from .setup import Blank, differs_in_draws
 
 
 class Interrupted(KeyboardInterrupt):
@@ -95,9 +97,9 @@ def measured(
     run, result = _once(scenario, seed, progress, None)
     if run.interrupted:
         raise Interrupted(result.dataset())
-    if not (remedy and is_of_phases(result.warning)):
+    if not (remedy and is_of_phases(result.warnings[0])):
         return result
-    return dataclasses.replace(result, warning=result.warning + measured_remedy(scenario, result.seed, run))
+    return dataclasses.replace(result, warnings=(result.warnings[0] + measured_remedy(scenario, result.seeds[0], run),))
 
 
 def _once(
@@ -106,7 +108,59 @@ def _once(
     seed = scenario.seed if seed is None else seed
     check("seed", seed, 0, 2**128, "give a whole number", whole=True)
     run = execute(scenario, seed, progress, stop)
-    return run, tabulated(scenario, seed, run)
+    return run, tabulated([(scenario, seed)], together([run])).first
+
+
+#: Operations of short runs that have one table, at most, and their bytes: tens of milliseconds.
+_TOGETHER = 1e8
+#: Operations of a run that is too short for two threads: the interpreter, which runs one at a time, takes longer.
+_SHORT = 5e6
+
+
+def threads_for(work: float) -> int:
+    """How many threads make runs of so many operations soonest: one per processor, and one of short runs."""
+    return (os.cpu_count() or 1) if work > _SHORT else 1
+
+
+def tables(jobs: Iterable[tuple[Scenario, int]], stop: threading.Event | None) -> Iterator[Table]:
+    """Run scenarios with their seeds, in order; short runs whose tables have the same shape in a row make one.
+
+    Raises
+    ------
+    DynamicsError
+        Where `stop` has ended a run.
+    """
+    done: list[tuple[Scenario, int, Counted]] = []
+    shape: tuple[Any, ...] | None = None
+    cost = 0.0
+    for scenario, seed, run in _runs(jobs, stop):
+        shape_before, shape = shape, shape_of_table(scenario, len(run.sim.hops))
+        cost += scenario.work + scenario.memory
+        if done and (shape is None or shape != shape_before or cost > _TOGETHER):
+            yield _table(done)
+            done, cost = [], scenario.work + scenario.memory
+        done.append((scenario, seed, run))
+    if done:
+        yield _table(done)
+
+
+def _table(done: list[tuple[Scenario, int, Counted]]) -> Table:
+    return tabulated([(scenario, seed) for scenario, seed, _ in done], finished(together([run for *_, run in done])))
+
+
+def _runs(
+    jobs: Iterable[tuple[Scenario, int]], stop: threading.Event | None
+) -> Iterator[tuple[Scenario, int, Counted]]:
+    for _, group in groupby(jobs, lambda job: id(job[0])):
+        several = list(group)
+        scenario = several[0][0]
+        short = len(several) > 1 and scenario.work + scenario.memory < _TOGETHER
+        blank = Blank(scenario) if short and differs_in_draws(scenario) else None
+        for _, seed in several:
+            run = counted(scenario, seed, None, stop, blank)
+            if run.interrupted:
+                raise DynamicsError("the simulation was interrupted")
+            yield scenario, seed, run
 
 
 def replicate(
@@ -124,7 +178,7 @@ def replicate(
         A count: that many seeds spawned from the scenario's own (the first n are the same for any count).
         A sequence: those seeds, each once; also as texts, as `seed` of a result has them.
     workers : int, optional
-        Threads. Default: one per processor. The result does not depend on it.
+        Threads. Default: one per processor, and one for short runs. The result does not depend on it.
     progress : callable, optional
         Called with the fraction of replications that are done, in [0, 1].
 
@@ -161,11 +215,11 @@ def replicate(
     scenario.check_size(count, workers or os.cpu_count() or 1)
     warn_of_unusual_values(scenario)
     several = seeds_of(scenario.seed, seeds)
-    runs, stopped = _in_threads(scenario, several, workers, progress)
-    together = dataset_of_replications(runs)
+    done, stopped = _in_threads(scenario, several, workers, progress)
+    replications = dataset_of_replications(done)
     if stopped:
-        raise Interrupted(together)
-    return together
+        raise Interrupted(replications)
+    return replications
 
 
 def _in_threads(
@@ -173,23 +227,26 @@ def _in_threads(
 ) -> tuple[list[Table], bool]:
     """Results in the order of the seeds; with True, Ctrl-C has cut them short."""
     stop = threading.Event()
-    runs: list[Table] = []
+    done: list[Table] = []
     finished = False
-    pool = ThreadPoolExecutor(workers or os.cpu_count())
+    threads = workers or threads_for(scenario.work)
+    pool = ThreadPoolExecutor(threads)
+    size = max(1, min(int(_TOGETHER / scenario.work), len(seeds) // threads))
+    parts = [[(scenario, seed) for seed in seeds[i : i + size]] for i in range(0, len(seeds), size)]
     try:
-        for done, (_, result) in enumerate(pool.map(lambda seed: _once(scenario, seed, None, stop), seeds), 1):
-            runs.append(result)
+        for several in pool.map(lambda part: list(tables(part, stop)), parts):
+            done += several
             if progress is not None:
-                progress(done / len(seeds))
+                progress(sum(len(one.seeds) for one in done) / len(seeds))
         finished = True
     except KeyboardInterrupt:
-        if not runs:
+        if not done:
             raise
-        return runs, True
+        return done, True
     finally:
         stop.set()  # after Ctrl-C or an error the others need not go on
         pool.shutdown(wait=finished, cancel_futures=True)  # nobody waits for a run that is still being set up
-    return runs, False
+    return done, False
 
 
 def seeds_of(seed: int, seeds: int | Sequence[int], most: int = 1_000_000) -> list[int]:

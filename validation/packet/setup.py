@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,9 @@ from .kernel.paced import HOOKS as OF_PACED
 from .kernel.queues import HOOKS as OF_QUEUES
 from .kernel.senders import BOOKS
 from .kernel.streams import first_draw, first_draws, streams
-from .kernel.views import bind
+from .kernel.views import ADDRESSES, bind
 from .kernel.windows import DEFAULT
-from .parts import fill_parts
+from .parts import fill_parts, has_parts
 from .parts.draft import Draft
 from .scenario.flows import Flows
 from .scenario.scenario import SILENCE_BINS, Scenario, refuse_above
@@ -40,7 +41,7 @@ def build(scenario: Scenario, seed: int, keyed: bool = False) -> k.Sim:
     n, ring = scenario.count, scenario.ring
     flows = k.zeroed(n, k.FLOW)
     links, queue_time, queue_size = make_links(scenario, keyed)
-    word = int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0])
+    word = _word(seed)
     routes, rules = fill_flows(scenario, word, flows)
     hops, several = make_hops(scenario, flows, routes)
     drops = _drops(scenario, flows, hops, several)
@@ -89,6 +90,51 @@ def build(scenario: Scenario, seed: int, keyed: bool = False) -> k.Sim:
         sim.world["free_event"] = sim.events["next"][sim.world["free_event"][0]]
         sim.world["free_count"] -= 1
     return sim
+
+
+def differs_in_draws(scenario: Scenario) -> bool:
+    """Whether runs of a scenario with different seeds begin alike but for what `_draw` draws."""
+    return not has_parts(scenario) and all(len(scenario.routes_of(group)) < 2 for group in scenario.flows)
+
+
+class Blank:
+    """A run before it begins, its arrays side by side in memory: one copy of it begins a run with another seed.
+
+    Of a scenario whose runs differ in draws alone.
+    """
+
+    def __init__(self, scenario: Scenario) -> None:
+        self.scenario, self.sim = scenario, build(scenario, scenario.seed, keyed=True)
+        arrays = {name: getattr(self.sim, name) for name in _WRITTEN}
+        *starts, size = accumulate((-(-one.nbytes // 64) * 64 for one in arrays.values()), initial=0)
+        self.starts, self.memory = np.array(starts), np.zeros(size, np.uint8)
+        self.forms = [(name, one.shape, one.dtype) for name, one in arrays.items()]
+        for one, start in zip(arrays.values(), starts, strict=True):
+            self.memory[start : start + one.nbytes] = one.reshape(-1).view(np.uint8)
+
+    def begin(self, seed: int) -> k.Sim:
+        """The arrays of a run with this seed."""
+        memory, world = self.memory.copy(), self.sim.world.view(np.int64).copy()
+        world[_WRITTEN_AT] = memory.ctypes.data + self.starts
+        places = zip(self.forms, self.starts.tolist(), strict=True)
+        arrays: dict[str, Any] = {form[0]: np.ndarray(*form[1:], memory, start) for form, start in places}
+        word, first = _word(seed), 0
+        for group in self.scenario.flows:
+            _draw(self.scenario, group, word, first, arrays["flows"])
+            first += group.count
+        return self.sim._replace(world=world.view(k.WORLD), **arrays)
+
+
+#: What the loop writes where a run has no parts and no recordings, and where the addresses of that are.
+_WRITTEN = (
+    "flows links hops events blocks buckets heap orders sacked received stack queue_time queue_size out_seq out_kind "
+    "counts sums levels epochs silences slices copies edges ahead_links ahead_flows waits"
+).split()
+_WRITTEN_AT = [ADDRESSES[name] for name in _WRITTEN]
+
+
+def _word(seed: int) -> int:
+    return int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0])
 
 
 def _without_parts() -> dict[str, Any]:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcpdynamics import __version__
-from tcpdynamics.errors import DynamicsError, ScenarioError, check, shown, suggestion
+from tcpdynamics.errors import ScenarioError, check, shown, suggestion
 from tcpdynamics.later import xr
 from tcpdynamics.limits import check_memory, check_work, parts_of_sweep
 from tcpdynamics.quantities import TABLES, quantity
@@ -30,7 +30,7 @@ from . import user_queues, user_rules
 from .kernel.windows import RULES
 from .measures import FRACTIONS, MEASURES, OF_GROUPS, check_quantities, measure
 from .result import Column, Table, table
-from .run import _once, seeds_of
+from .run import _once, seeds_of, tables, threads_for
 from .scenario.changes import changed, check_keys, put, unit_of, words_of
 from .scenario.scenario import Scenario
 from .scenario.toml import load_scenario, parse_scenario
@@ -110,36 +110,34 @@ class ScenarioWork:
     def __call__(self, block: Mapping[str, Any]) -> xr.Dataset:
         """Simulate the points of a block; its replications have the dimension "point"."""
         results: list[dict[str, Column]] = []
-        cached: tuple[Any, Scenario] | None = None
-        for i, replication in enumerate(block["replication"]):
-            values = {axis.key: axis.value(block[axis.key][i]) for axis in self.axes}
-            if cached is None or cached[0] != values:
-                cached = values, self.scenario(values)
-            result, columns = self._run(cached[1], self.seeds[int(replication)])
-            results.append(columns)
+        for result in tables(self._jobs(block), self.stop):
+            measures = measure(result)
+            results.append({name: _column(name, measures, result) for name in self.quantities})
         first = results[0]
         data: dict[str, Any] = {}
         coords: dict[Any, Any] = {}
         for name in self.quantities:
             dims, attrs = first[name].dims, first[name].attrs
-            data[name] = (("point", *dims), np.stack([r[name].values for r in results]), attrs)
+            data[name] = (("point", *dims), np.concatenate([r[name].values for r in results]), attrs)
             coords |= {d: result.coords[d] for d in dims if d in result.coords and result[d].dims == (d,)}
         return xr.Dataset(data, coords)
 
-    def _run(self, scenario: Scenario, seed: int) -> tuple[Table, dict[str, Column]]:
-        run, result = _once(scenario, seed, None, self.stop)
-        if run.interrupted:
-            raise DynamicsError("the simulation was interrupted")
-        measures = measure(result)
-        out = {}
-        for name in self.quantities:
-            if name in measures:
-                units, meaning = {**MEASURES, **OF_GROUPS}[name]
-                dims = ("group",) if name in OF_GROUPS else ()
-                out[name] = Column(dims, np.asarray(measures[name]), {"units": units, "long_name": meaning})
-            else:
-                out[name] = result[name]
-        return result, out
+    def _jobs(self, block: Mapping[str, Any]) -> Iterator[tuple[Scenario, int]]:
+        """Scenario and seed of each point."""
+        cached: tuple[Any, Scenario] | None = None
+        for i, replication in enumerate(block["replication"]):
+            values = {axis.key: axis.value(block[axis.key][i]) for axis in self.axes}
+            if cached is None or cached[0] != values:
+                cached = values, self.scenario(values)
+            yield cached[1], self.seeds[int(replication)]
+
+
+def _column(name: str, measures: Mapping[str, Any], result: Table) -> Column:
+    """A quantity, of runs together."""
+    if name not in measures:
+        return result[name]
+    units, meaning = MEASURES.get(name) or OF_GROUPS[name]
+    return Column(("group",) if name in OF_GROUPS else (), measures[name], {"units": units, "long_name": meaning})
 
 
 def _copied(value: Any) -> Any:
@@ -176,7 +174,7 @@ def sweep_scenarios(
     store : path, optional
         `x.zarr`, written as simulations finish: called again with the same arguments, a sweep that was killed goes on.
     processes : int, optional
-        Processes that share the work. Default: threads of this process, one per processor.
+        Processes that share the work. Default: threads of this process, one per processor, and one for short runs.
     executor : concurrent.futures.Executor or Dask client, optional
         Instead.
     progress : callable, optional
@@ -221,7 +219,7 @@ def sweep_scenarios(
     parameters["replication"] = np.arange(len(work.seeds))
     runs = len(work.seeds) * math.prod(len(axis.values) for axis in work.axes)
     block = max(1, min(-(-runs // 64), int(_BLOCK / mean_work)), -(-runs // _BLOCKS))
-    with _executor(work, processes, executor) as chosen:
+    with _executor(work, processes, executor, threads_for(mean_work)) as chosen:
         data = sweep(
             work, parameters, store=store, block=block, executor=chosen, about=about(work),
             progress=None if progress is None else lambda done, points, _: progress(done / points),
@@ -383,23 +381,30 @@ def with_intervals(data: xr.Dataset) -> xr.Dataset:
     >>> with_intervals(data).loss_rate_mean.values
     array([0.2])
     """
-    more = {}
-    for name, values in data.data_vars.items():
-        if "replication" not in values.dims or name == "status":
-            continue
-        meaning, attrs = values.attrs.get("long_name", str(name)), dict(values.attrs)
-        plain = values.astype(float).reset_coords(drop=True)
-        if values.sizes["replication"] > 1:
-            interval = mean_interval(plain, fraction=name in FRACTIONS)
+    names = [name for name, values in data.data_vars.items() if "replication" in values.dims and name != "status"]
+    more: dict[Any, dict[str, Any]] = {name: {} for name in names}
+    together: dict[Any, list[Any]] = {}  # labels take longer than few numbers; of many each takes memory enough
+    for name in names:
+        together.setdefault((data[name].dims, name if data[name].size > 1_000_000 else None), []).append(name)
+    for (dims, _), alike in together.items():
+        plain = xr.DataArray(np.stack([data[name].values.astype(float) for name in alike]), dims=("quantity", *dims))
+        if plain.sizes["replication"] > 1:
+            fraction = xr.DataArray([name in FRACTIONS for name in alike], dims="quantity")
+            interval = mean_interval(plain, fraction=fraction)
         else:
-            mean = plain.isel(replication=0, drop=True)
+            mean = plain.isel(replication=0)
             interval = xr.Dataset({"mean": mean, "low": mean * np.nan, "high": mean * np.nan})
         for part, words in (
             ("mean", "mean of {}"),
             ("low", "lower 95 % limit of {}"),
             ("high", "upper 95 % limit of {}"),
         ):
-            more[f"{name}_{part}"] = interval[part].assign_attrs({**attrs, "long_name": words.format(meaning)})
+            of_part = interval[part].transpose("quantity", ...)
+            for name, values in zip(alike, of_part.values, strict=True):
+                meaning = data[name].attrs.get("long_name", str(name))
+                attrs = {**data[name].attrs, "long_name": words.format(meaning)}
+                more[name][f"{name}_{part}"] = (of_part.dims[1:], values, attrs)
+    more = {key: column for parts in more.values() for key, column in parts.items()}
     return data.assign(more).assign_coords(_words(data))
 
 
@@ -481,7 +486,7 @@ def _own_rules(scenario: Scenario, axes: tuple[Axis, ...]) -> str:
 
 
 @contextmanager
-def _executor(work: ScenarioWork, processes: int | None, executor: Any) -> Iterator[Executor]:
+def _executor(work: ScenarioWork, processes: int | None, executor: Any, in_threads: int) -> Iterator[Executor]:
     if work.own_rules and (processes is not None or executor is not None):
         raise ScenarioError(
             "a rule or queue of one's own lives in this process alone; leave out processes and executor"
@@ -506,7 +511,7 @@ def _executor(work: ScenarioWork, processes: int | None, executor: Any) -> Itera
         return
     stop = threading.Event()
     object.__setattr__(work, "stop", stop)
-    threads = ThreadPoolExecutor(os.cpu_count())
+    threads = ThreadPoolExecutor(in_threads)
     try:
         yield threads
     except BaseException:

@@ -81,7 +81,8 @@ def depart(w: Any, line: Any, slot: Any) -> Any:
 
 def links_that_change(links: Any) -> Any:
     """Which links do, from outside the loop; a meter has the same hook (`meters`)."""
-    return np.flatnonzero((links["departs"] != 0) & (links["course"] >= 0))
+    departing = links["departs"].nonzero()[0]
+    return departing[links["course"][departing] >= 0]
 
 
 def state_of(link: Any, memory: Any) -> Any:

@@ -101,13 +101,13 @@ _LENGTH_OF = {
 }  # fmt: skip
 #: Places of these fields, and of the addresses, among the words of `world`: all at once take a tenth of the time.
 _LENGTHS = [OFFSETS[name] // 8 for name in _LENGTH_OF]
-_ADDRESSES = [OFFSETS[f"at_{name}"] // 8 for name in k.ARRAYS]
+ADDRESSES = {name: OFFSETS[f"at_{name}"] // 8 for name in k.ARRAYS}
 
 
 def bind(sim: k.Sim) -> k.Sim:
     """Write where the arrays are, and how large; returns `sim`."""
     world, words = sim.world, sim.world.view(np.int64)
-    words[_ADDRESSES] = [getattr(sim, name).ctypes.data for name in k.ARRAYS]
+    words[[*ADDRESSES.values()]] = [getattr(sim, name).ctypes.data for name in ADDRESSES]
     words[_LENGTHS] = [len(getattr(sim, name)) for name in _LENGTH_OF.values()]
     world["n_ring"] = sim.sacked.shape[1]
     world["n_counts"] = sim.epochs.shape[1]

@@ -37,7 +37,9 @@ def count_wait(w: Any, link: Any, start: Any, wait: Any) -> None:
 
 
 def percentiles(counts: NDArray[Any], fractions: tuple[float, ...]) -> NDArray[np.float64]:
-    """(links, fractions) The waits [s] that these fractions of packets do not exceed; NaN without a packet.
+    """(..., fractions) The waits [s] that these fractions of packets do not exceed; NaN without a packet.
+
+    `counts` has the bins last.
 
     Examples
     --------
@@ -46,13 +48,10 @@ def percentiles(counts: NDArray[Any], fractions: tuple[float, ...]) -> NDArray[n
     >>> percentiles(counts, (0.5, 0.99))[0].tolist() == [0.0, 2.0**-10 * (1 + 0.9 / WAIT_PARTS)]
     True
     """
-    out = np.full((len(counts), len(fractions)), np.nan)
-    for row, line in enumerate(counts):
-        until = np.cumsum(line)
-        if until[-1] == 0:
-            continue
-        for i, fraction in enumerate(fractions):
-            place = int(np.searchsorted(until, fraction * until[-1]))
-            inside = (fraction * until[-1] - (until[place] - line[place])) / max(line[place], 1)
-            out[row, i] = _LOW[place] + inside * (_HIGH[place] - _LOW[place])
-    return out
+    until = np.cumsum(counts, -1)
+    total = until[..., -1]
+    wanted = np.multiply.outer(total, fractions)
+    place = np.stack([(until < one[..., None]).sum(-1) for one in np.moveaxis(wanted, -1, 0)], axis=-1)
+    line = np.take_along_axis(counts, place, -1)
+    inside = (wanted - (np.take_along_axis(until, place, -1) - line)) / np.maximum(line, 1)
+    return np.where(total[..., None] > 0, _LOW[place] + inside * (_HIGH[place] - _LOW[place]), np.nan)

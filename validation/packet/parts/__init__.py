@@ -22,6 +22,11 @@ PARTS: tuple[tuple[Callable[[Scenario], bool], Callable[[Draft], None]], ...] = 
 )
 
 
+def has_parts(scenario: Scenario) -> bool:
+    """Whether the scenario has any part."""
+    return any(is_there(scenario) for is_there, _ in PARTS)
+
+
 def fill_parts(draft: Draft) -> None:
     """Fill the parts that the scenario has."""
     for is_there, fill in PARTS:

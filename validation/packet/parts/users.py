@@ -99,5 +99,5 @@ def _hangs(run: Any) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
 
 
 def transferred_before(run: Any) -> Any:
-    """(N,) segments acknowledged in connections before the last of each flow, handshakes included."""
-    return run.sim.webs["done"] if run.sim.world["connecting"][0] else 0
+    """(..., N) segments acknowledged in connections before the last of each flow, handshakes included."""
+    return run.sim.webs["done"] if run.sim.world["connecting"].any() else 0

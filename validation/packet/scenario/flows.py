@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import InitVar, dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 from tcpdynamics import former_names
@@ -636,6 +637,10 @@ class Flows:
         >>> Flows().settings()["min_rto"], Flows(rules="rfc").settings()["min_rto"]
         (0.2, 1.0)
         """
+        return dict(self._settings)
+
+    @cached_property
+    def _settings(self) -> dict[str, Any]:
         defaults = BOOKS[self.rules].DEFAULTS
         settings = {name: getattr(self, name) for name in _KEYS_OF_FLOWS}
         filled = {k: defaults[k] if k in defaults and v is None else v for k, v in settings.items()}
