@@ -1,9 +1,9 @@
 """Machine code that a wheel brings along: what first runs would compile, for most processors of today.
 
-`make dist` writes it: `python -m tcpdynamics.shipped` compiles for the x86-64-v3 level (AVX2, of 2013 and later) what a
-first simulation and a first trajectory need. It is used where the user's own cache has nothing, the processor has these
-instructions, and sources, Python and Numba are those of the build; each file lies in a folder that is named after a
-hash of the sources. Else the code is compiled, as from a source tree.
+`make dist` writes it: `python -m tcpdynamics.shipped` compiles for the x86-64-v3 level (AVX2, of 2013 and later) what
+a first simulation, trajectory and stability chart need. It is used where the user's own cache has nothing, the
+processor has these instructions, and sources, Python and Numba are those of the build; each file lies in a folder that
+is named after a hash of the sources. Else the code is compiled, as from a source tree.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ COMMANDS = (
     ("simulate", "single_flow"),
     ("simulate", "single_flow", "--set", "flows.0.rules=rfc", "--set", "flows.0.sender=sack"),
     ("trajectory", "lotka_volterra"),
+    ("stability", "logistic-delayed", "--delay", "0.1:2:5"),
+    ("stability", "t-refwa-continuous", "--phi", "0.1:3:5"),
 )
 _MAGIC = (
     "import json; from numba.core.registry import cpu_target; "

@@ -94,7 +94,8 @@ def build(scenario: Scenario, seed: int, keyed: bool = False) -> k.Sim:
 
 def differs_in_draws(scenario: Scenario) -> bool:
     """Whether runs of a scenario with different seeds begin alike but for what `_draw` draws."""
-    return not has_parts(scenario) and all(len(scenario.routes_of(group)) < 2 for group in scenario.flows)
+    plain = not has_parts(scenario) and not scenario.record.anything
+    return plain and all(len(scenario.routes_of(group)) < 2 for group in scenario.flows)
 
 
 class Blank:
