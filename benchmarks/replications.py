@@ -1,4 +1,4 @@
-"""Many runs of the packet simulator: in two threads beside one, and short ones in a sweep beside the runs alone.
+"""Many runs of the packet simulator: in two threads beside one, and short ones in a sweep beside each by itself.
 
 Compiled code holds no lock: two threads need half of the time of one by the clock, where a processor is free for each.
 """
@@ -23,7 +23,7 @@ SHORT = Scenario(
 
 
 def runs_alone() -> Any:
-    """The same runs, without a table of what they gave."""
+    """The same runs, one after the other, without a table of what they gave."""
     for buffer in BUFFERS:
         scenario = dataclasses.replace(SHORT, bottleneck=Bottleneck(2e6, buffer))
         for seed in spawn_seeds(scenario.seed, SEEDS):
@@ -39,7 +39,7 @@ def main() -> None:
     compare(f"32 replications of 32 newreno flows on 155 Mbit/s, {long.duration:g} s", "a replication", routes)
     swept = partial(sweep_scenarios, SHORT, {"bottleneck.buffer": list(BUFFERS)}, SEEDS)
     count = len(BUFFERS) * SEEDS
-    routes = [Route("ours, a sweep", swept, count), Route("ours, the runs alone", runs_alone, count)]
+    routes = [Route("ours, a sweep", swept, count), Route("ours, each run by itself", runs_alone, count)]
     compare("1,000 runs of four flows for 4 s", "a run", routes)
 
 
