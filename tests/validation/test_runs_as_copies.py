@@ -7,10 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tcpdynamics.validation.packet import Bottleneck, Flows, Scenario, load_scenario
-from tcpdynamics.validation.packet.engine import counted
+from tcpdynamics.validation.packet import Bottleneck, Flows, Scenario, load_scenario, replicate, simulate
+from tcpdynamics.validation.packet.engine import counted, execute
 from tcpdynamics.validation.packet.kernel import loop
 from tcpdynamics.validation.packet.kernel import records as k
+from tcpdynamics.validation.packet.run import spawn_seeds
 from tcpdynamics.validation.packet.scenario.toml import ready_scenarios
 from tcpdynamics.validation.packet.setup import Blank, build, differs_in_draws
 
@@ -53,6 +54,15 @@ def test_so_do_copies_of_all_senders(rules: str, sender: str, scheduler: str) ->
         assert state(blank.begin(seed)) == state(build(scenario, seed, keyed=True))
         run = counted(scenario, seed, blank=blank)
         assert run.sim.epochs.any() and run.sim.silences.any()
+
+
+def test_runs_whose_memory_grows_have_tables_of_their_own() -> None:
+    flows = Flows(80, rtt=(1.0, 2.0), window_limit=60, start_spread=6.0, jitter=0.01)
+    scenario = Scenario((flows,), Bottleneck(20e6, 100_000), duration=7.0, warm_up=1.0, slice=1.0)
+    seeds = spawn_seeds(scenario.seed, 6)
+    assert len({len(execute(scenario, seed).sim.events) for seed in seeds}) > 1
+    for several, seed in zip(replicate(scenario, seeds).in_flight, seeds, strict=True):
+        assert several.values.tolist() == simulate(scenario, seed=seed).in_flight.values.tolist()
 
 
 def test_ready_scenarios_are_among_them() -> None:

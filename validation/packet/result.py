@@ -25,7 +25,7 @@ from .kernel.waits import percentiles
 from .overshoot import MANY, overshoot_warning
 from .parts.users import of_users, transferred_before
 from .phases import phase_warnings
-from .run_record import Run, one_of, together
+from .run_record import OF_TABLES, Run, one_of, together
 from .scenario.scenario import Scenario
 
 #: What no key of a scenario changes, for the "what you ran" of every result.
@@ -128,7 +128,7 @@ def dataset(scenario: Scenario, seed: int, run: Run) -> xr.Dataset:
     return tabulated([(scenario, seed)], together([run])).first.dataset()
 
 
-def shape_of_table(scenario: Scenario, hops: int) -> tuple[Any, ...] | None:
+def shape_of_table(scenario: Scenario, sim: k.Sim) -> tuple[Any, ...] | None:
     """What runs of one table have in common; None where a run has a table of its own."""
     if scenario.record.anything or any(way.changes for way in scenario.ways):
         return None
@@ -136,8 +136,9 @@ def shape_of_table(scenario: Scenario, hops: int) -> tuple[Any, ...] | None:
         return None
     parts = (any(group.leap for group in scenario.flows), any(way.mechanism != "droptail" for way in scenario.ways))
     times = (scenario.warm_up, scenario.duration, scenario.slice)
-    sizes = (hops, bool(scenario.links), scenario.most_in_epoch, *(group.count for group in scenario.flows))
-    return (scenario.link_names, parts, times, sizes)
+    groups = (bool(scenario.links), *(group.count for group in scenario.flows))
+    sizes = tuple(getattr(sim, name).shape for name in OF_TABLES)  # events are more where many were under way
+    return (scenario.link_names, parts, times, groups, sizes)
 
 
 def tabulated(jobs: Sequence[tuple[Scenario, int]], run: Run) -> Table:

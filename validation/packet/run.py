@@ -134,7 +134,7 @@ def tables(jobs: Iterable[tuple[Scenario, int]], stop: threading.Event | None) -
     shape: tuple[Any, ...] | None = None
     cost = 0.0
     for scenario, seed, run in _runs(jobs, stop):
-        shape_before, shape = shape, shape_of_table(scenario, len(run.sim.hops))
+        shape_before, shape = shape, shape_of_table(scenario, run.sim)
         cost += scenario.work + scenario.memory
         if done and (shape is None or shape != shape_before or cost > _TOGETHER):
             yield _table(done)

@@ -75,12 +75,13 @@ def _joined(records: Sequence[Any], join: Callable[[list[Any]], Any]) -> Any:
     if isinstance(first, dict):
         return {name: _joined([record[name] for record in records], join) for name in first}
     of_sim = isinstance(first, k.Sim)
-    names = _OF_TABLES if of_sim else [f.name for f in fields(first)] if is_dataclass(first) else ()
+    names = OF_TABLES if of_sim else [f.name for f in fields(first)] if is_dataclass(first) else ()
     parts = {name: _joined([getattr(record, name) for record in records], join) for name in names}
     return first._replace(**parts) if of_sim else replace(first, **parts) if parts else first
 
 
-_OF_TABLES = (
+#: Arrays of `Sim` that tables are made from.
+OF_TABLES = (
     "world", "flows", "links", "hops", "events", "counts", "sums", "epochs", "silences", "slices", "waits", "webs",
 )  # fmt: skip
 
