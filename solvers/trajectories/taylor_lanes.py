@@ -136,7 +136,9 @@ newest = _array("newest", INT, LANES)
 hard = _array("hard", INT, LANES)
 pointer = _array("pointer", INT, "delays", LANES)
 lags = _array("lags", FLOAT, "delays", LANES)
-#: How far after and before the present delayed values hold, the discontinuity that ends them, whether they are exact.
+#: The piece that is read, or -1; how far after and before the present delayed values hold, the discontinuity that ends
+#: them, whether they are exact.
+piece = _array("piece", INT, LANES)
 reach = _array("reach", FLOAT, LANES)
 reach_back = _array("reach_back", FLOAT, LANES)
 cut = _array("cut", INT, LANES)
