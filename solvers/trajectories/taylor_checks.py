@@ -74,37 +74,47 @@ def _note_degrees(lanes: Any, lane: Any) -> None:
     A switch or a parameter that is zero makes them so: a queue that stays empty, a window while nothing is lost.
     """
     T, code2, states, rhs, order = of.T(lanes), of.code2(lanes), of.states(lanes), of.rhs(lanes), lanes.order
-    degree, delayed = of.degree(lanes), of.delayed(lanes)
-    for s in range(T.shape[0]):
-        degree[s] = order if of.moves(lanes)[s] else 0
+    degree, delayed, zeros, other = of.degree(lanes), of.delayed(lanes), of.zeros(lanes), 0
     for d in range(delayed.shape[0]):
-        past = delayed[d]
-        while of.lags(lanes)[d, lane] > 0.0 and degree[past] > 0 and T[past, degree[past], lane] == 0.0:
-            degree[past] -= 1
+        past, highest = delayed[d], order
+        while of.lags(lanes)[d, lane] > 0.0 and highest > 0 and T[past, highest, lane] == 0.0:
+            highest -= 1
+        other |= degree[lane, past] ^ highest
+        degree[lane, past] = highest
+    for s in range(T.shape[0]):
+        zero = 2 if T[s, 0, lane] == 0.0 else 1
+        other |= zeros[lane, s] ^ zero
+        zeros[lane, s] = zero
+    if other == 0:  # degrees depend on nothing else
+        return
+    if lanes.clock >= 0:
+        degree[lane, lanes.clock] = order
+    for i in range(states.shape[0]):
+        degree[lane, states[i]] = order
     for _ in range(states.shape[0]):
         for i in range(code2.shape[0]):
             kind, c, a, b = code2[i, 0], code2[i, 1], code2[i, 2], code2[i, 3]
-            first = degree[a]
-            second = degree[b] if b >= 0 else 0
+            first = degree[lane, a]
+            second = degree[lane, b] if b >= 0 else 0
             if kind == LAG:
                 continue
             nothing = (kind == MUL or kind == MULC) and second == 0 and T[b, 0, lane] == 0.0
             if kind == MUL or kind == DIV or kind == DIVC:
                 nothing = nothing or (first == 0 and T[a, 0, lane] == 0.0)
             if nothing and T[c, 0, lane] == 0.0:
-                degree[c] = 0
+                degree[lane, c] = 0
             elif kind == MUL:
-                degree[c] = min(first + second, order)
+                degree[lane, c] = min(first + second, order)
             elif kind == MULC or kind == DIVC or ADDC <= kind <= CSUB or kind == ADD or kind == SUB:
-                degree[c] = max(first, second)
+                degree[lane, c] = max(first, second)
             else:
-                degree[c] = first if second == 0 and (first == 0 or kind == DIV) else order
+                degree[lane, c] = first if second == 0 and (first == 0 or kind == DIV) else order
         more = False
         for i in range(states.shape[0]):
             linear = 1 if T[rhs[i], 0, lane] != 0.0 else 0
-            integral = min(degree[rhs[i]] + 1 if degree[rhs[i]] > 0 else linear, order)
-            more = more or integral < degree[states[i]]
-            degree[states[i]] = integral
+            integral = min(degree[lane, rhs[i]] + 1 if degree[lane, rhs[i]] > 0 else linear, order)
+            more = more or integral < degree[lane, states[i]]
+            degree[lane, states[i]] = integral
         if not more:
             return
 
@@ -115,13 +125,13 @@ def _is_blind(lanes: Any, lane: Any) -> Any:
     T, states, watched, order, degree = of.T(lanes), of.states(lanes), of.watched(lanes), lanes.order, of.degree(lanes)
     _note_degrees(lanes, lane)
     for i in range(states.shape[0]):
-        if degree[states[i]] == order and _vanishes(T, states[i], order, lane):
+        if degree[lane, states[i]] == order and _vanishes(T, states[i], order, lane):
             at_rest = lanes.clock < 0
             for j in range(states.shape[0]):
                 at_rest = at_rest and T[states[j], 1, lane] == 0.0
             return not at_rest
     for i in range(watched.shape[0]):
-        if degree[watched[i]] == order and _vanishes(T, watched[i], order, lane):
+        if degree[lane, watched[i]] == order and _vanishes(T, watched[i], order, lane):
             return True
     return False
 

@@ -35,6 +35,7 @@ from .taylor_operations import (
     multiply_rows,
     order_zero,
     scale_row,
+    terms_at,
     value_at,
 )
 from .taylor_past import SOFT, fill_past, later, length_within_past, look_back, remember
@@ -203,7 +204,11 @@ def _take_steps(lanes: Any) -> None:
     lengths, asked, by_terms, stride = (of.lengths(lanes), of.asked(lanes), of.by_terms(lanes), of.stride(lanes))
     stuck, steps, times, next_time = of.stuck(lanes), of.steps(lanes), of.times(lanes), of.next_time(lanes)
     trajectory, taken, guards, flips = (of.trajectory(lanes), of.taken(lanes), of.guards(lanes), of.flips(lanes))
+    states, E, tmp = of.states(lanes), of.E(lanes), of.tmp(lanes)
     reach, final = of.reach(lanes), times[times.shape[0] - 1]
+    base, slot = lanes.at_T, lanes.terms * ROW
+    for g in range(guards.shape[0]):
+        terms_at(lanes.at_reaches + g * ROW, base + guards[g, 0] * slot, lanes.at_lengths, lanes.order)
     for lane in range(LANES):
         h[lane] = 0.0
         if not running[lane]:
@@ -250,6 +255,12 @@ def _take_steps(lanes: Any) -> None:
             now[lane] += length
         if length > 0.0:
             stride[lane] = length
+    if lanes.switches:
+        for i in range(states.shape[0]):  # what a state is added up of rounds it
+            terms_at(lanes.at_tmp, base + states[i] * slot, lanes.at_h, lanes.order)
+            for lane in range(LANES):
+                if h[lane] > 0.0:
+                    E[states[i], lane] = tmp[0, lane]
 
 
 @inner
@@ -266,7 +277,6 @@ def _length_to_stop(lanes: Any, lane: Any, length: Any) -> Any:
 @inner
 def _length_to_switch(lanes: Any, lane: Any, length: Any) -> Any:
     """A step up to the first switch, and which it is, or -1; the switch has changed its side."""
-    T, E, states = of.T(lanes), of.E(lanes), of.states(lanes)
     sides, flipped, flips, now = of.sides(lanes), of.flipped(lanes), of.flips(lanes), of.now(lanes)
     length, guard = next_switch(lanes, lane, length)
     if guard >= 0:
@@ -277,12 +287,6 @@ def _length_to_switch(lanes: Any, lane: Any, length: Any) -> Any:
         again = flipped[guard, lane] == then
         flips[guard, lane] = flips[guard, lane] + 1 if again else 1
         flipped[guard, lane] = then
-    if length > 0.0:  # what a state is added up of rounds it
-        for i in range(states.shape[0]):
-            size = 0.0
-            for k in range(lanes.order, -1, -1):
-                size = size * length + abs(T[states[i], k, lane])
-            E[states[i], lane] = size
     return length, guard
 
 

@@ -52,8 +52,9 @@ watched = _array("watched", INT, "watchers")
 #: Whether a value changes along a motion; whether it depends on parameters and sides of switches only.
 moves = _array("moves", BOOL, "slots")
 fixed = _array("fixed", BOOL, "slots")
-#: Of one lane: degrees of values as polynomials of time, `order` where they are none.
-degree = _array("degree", INT, "slots")
+#: Degrees of values as polynomials of time, `order` where they are none; for which values: 1, or 2 for a zero.
+degree = _array("degree", INT, LANES, "slots")
+zeros = _array("zeros", INT, LANES, "slots")
 #: Slots of arguments of exponentials and tanh, and which of the two.
 fading = _array("fading", INT, "fading_operations", 2)
 
@@ -112,11 +113,12 @@ term_before = _array("term_before", FLOAT, LANES)
 total_terms = _array("total_terms", FLOAT, LANES)
 
 # Switches: the side of each, the band of rounding errors in which its argument lies, when it changed its side last,
-# and how often at that moment.
+# and how often at that moment; the terms of its argument in a step, without their signs.
 sides = _array("sides", INT, "switches", LANES)
 near = _array("near", FLOAT, "switches", LANES)
 flipped = _array("flipped", FLOAT, "switches", LANES)
 flips = _array("flips", INT, "switches", LANES)
+reaches = _array("reaches", FLOAT, "switches", LANES)
 
 # The past of a lane: a ring of pieces with their polynomials, beginnings (and what rounding left out), lengths, the
 # level of the discontinuity at their ends, and how far each is known to hold.
@@ -134,7 +136,9 @@ newest = _array("newest", INT, LANES)
 hard = _array("hard", INT, LANES)
 pointer = _array("pointer", INT, "delays", LANES)
 lags = _array("lags", FLOAT, "delays", LANES)
-#: How far after and before the present delayed values hold, the discontinuity that ends them, whether they are exact.
+#: The piece that is read, or -1; how far after and before the present delayed values hold, the discontinuity that ends
+#: them, whether they are exact.
+piece = _array("piece", INT, LANES)
 reach = _array("reach", FLOAT, LANES)
 reach_back = _array("reach_back", FLOAT, LANES)
 cut = _array("cut", INT, LANES)

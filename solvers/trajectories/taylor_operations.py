@@ -41,6 +41,12 @@ def _pointer(builder: Any, address: Any) -> Any:
     return builder.inttoptr(address, _VECTOR.as_pointer())
 
 
+def _absolute(builder: Any) -> Any:
+    """The function |row|."""
+    kind = ir.FunctionType(_VECTOR, [_VECTOR])
+    return cgutils.get_or_insert_function(builder.module, kind, f"llvm.fabs.v{LANES}f64")
+
+
 def _vector_operation(name: str) -> Any:
     """An operation on two rows, given by their addresses: c = a op b."""
 
@@ -182,6 +188,24 @@ def series_at(typing: Any, value: Any, slope: Any, series: Any, at: Any, order: 
 
 
 @intrinsic
+def terms_at(typing: Any, total: Any, series: Any, at: Any, order: Any) -> Any:
+    """The terms of a series at times `at` added up without their signs; all but `order` are addresses of rows."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        total, series, at, order = args
+        by, row = builder.load(_pointer(builder, at), align=8), ir.Constant(order.type, ROW)
+        sum_ = cgutils.alloca_once_value(builder, ir.Constant(_VECTOR, [0.0] * LANES))
+        with cgutils.for_range(builder, builder.add(order, ir.Constant(order.type, 1))) as loop:
+            at = builder.add(series, builder.mul(builder.sub(order, loop.index), row))
+            term = builder.call(_absolute(builder), [builder.load(_pointer(builder, at), align=8)])
+            builder.store(builder.fadd(builder.fmul(builder.load(sum_), by), term), sum_)
+        builder.store(builder.load(sum_), _pointer(builder, total), align=8)
+        return context.get_dummy_value()
+
+    return types.void(*[types.intp] * 4), generate
+
+
+@intrinsic
 def count_apart(
     typing: Any, count: Any, x: Any, y: Any, by: Any, size: Any, slope: Any, at: Any, top: Any, atol: Any, rtol: Any
 ) -> Any:
@@ -189,9 +213,7 @@ def count_apart(
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         x, y, by, size, slope, at, top = (builder.load(_pointer(builder, a), align=8) for a in args[1:8])
-        positive = cgutils.get_or_insert_function(
-            builder.module, ir.FunctionType(_VECTOR, [_VECTOR]), f"llvm.fabs.v{LANES}f64"
-        )
+        positive = _absolute(builder)
         floor, share = (ir.Constant(_VECTOR, ir.Undefined) for _ in range(2))
         for i in range(LANES):
             floor = builder.insert_element(floor, args[8], ir.Constant(ir.IntType(32), i))

@@ -103,15 +103,19 @@ def look_back(lanes: Any) -> None:
     """
     delayed, running, lags, shift = of.delayed(lanes), of.running(lanes), of.lags(lanes), of.shift(lanes)
     reach, reach_back, cut, exact = of.reach(lanes), of.reach_back(lanes), of.cut(lanes), of.exact(lanes)
+    piece = of.piece(lanes)
     for lane in range(LANES):
         reach[lane], reach_back[lane], cut[lane], exact[lane] = np.inf, np.inf, SOFT, True
     for d in range(delayed.shape[0]):
         moved = False
         for lane in range(LANES):
-            shift[lane] = 0.0
-            if running[lane] and lags[d, lane] != 0.0:
-                _read_past(lanes, lane, d)
-                moved = moved or shift[lane] != 0.0
+            if d == 0 or lags[d, lane] != lags[d - 1, lane]:
+                shift[lane], piece[lane] = 0.0, -1
+                if running[lane] and lags[d, lane] != 0.0:
+                    _find_past(lanes, lane, d)
+            if piece[lane] >= 0:
+                _copy_piece(lanes, lane, d, piece[lane])
+            moved = moved or shift[lane] != 0.0
         if moved:
             row = lanes.at_T + delayed[d] * lanes.terms * ROW
             for i in range(lanes.order):
@@ -127,8 +131,8 @@ def _copy_piece(lanes: Any, lane: Any, d: Any, p: Any) -> None:
 
 
 @inner
-def _read_past(lanes: Any, lane: Any, d: Any) -> None:
-    """Delayed value d of one lane: its piece of the past, how far back that began (`shift`), and how far it holds."""
+def _find_past(lanes: Any, lane: Any, d: Any) -> None:
+    """The piece of the past of delayed value d of one lane, how far back that began (`shift`), and how far it holds."""
     begins, radii, behind = of.begins(lanes), of.radii(lanes), of.behind(lanes)
     newest, pointer, reach, shift = of.newest(lanes), of.pointer(lanes), of.reach(lanes), of.shift(lanes)
     reach_back, mask, lag, now = (
@@ -153,7 +157,7 @@ def _read_past(lanes: Any, lane: Any, d: Any) -> None:
         ahead = -_since(lanes, lane, q, lag)
         if ahead < min(since, 0.5 * radii[q, lane], behind[q, lane]):
             at, p, since = at + 1, q, -ahead
-    _copy_piece(lanes, lane, d, p)
+    of.piece(lanes)[lane] = p
     reach_back[lane] = min(reach_back[lane], behind[p, lane] + since)
     if abs(since) > slack:
         shift[lane] = since

@@ -173,6 +173,7 @@ def next_switch(lanes: Any, lane: Any, h: Any) -> Any:
     """
     T, E, guards, sides, near = of.T(lanes), of.E(lanes), of.guards(lanes), of.sides(lanes), of.near(lanes)
     flipped, flips, order, work = of.flipped(lanes), of.flips(lanes), lanes.order, of.work(lanes)
+    reaches = of.reaches(lanes)
     when, which = h, -1
     urgent, fewest = -1, 0
     for g in range(guards.shape[0]):
@@ -180,15 +181,17 @@ def next_switch(lanes: Any, lane: Any, h: Any) -> Any:
         if sides[g, lane] == 0:
             continue  # a whole power
         now = sign * T[slot, 0, lane]
+        fresh = ROUNDING * E[slot, lane]
+        if not abs(now) <= near[g, lane] or fresh > near[g, lane]:
+            near[g, lane] = fresh
+        if 2.0 * now > reaches[g, lane]:
+            continue  # far from the switch, whatever the terms' signs
         change, power = 0.0, 1.0
         for k in range(1, order + 1):
             power *= when
             change += max(0.0, -sign * T[slot, k, lane]) * power
-        fresh = ROUNDING * E[slot, lane]
-        if not abs(now) <= near[g, lane] or fresh > near[g, lane]:
-            near[g, lane] = fresh
         if now > change:
-            continue  # far from the switch
+            continue
         first, back = 0, now < -near[g, lane]  # on the wrong side: something else has jumped
         just = flipped[g, lane] == of.now(lanes)[lane]
         if abs(now) <= near[g, lane]:
