@@ -512,12 +512,15 @@ def _branch(a: complex, b: complex, tau: float, k: int) -> tuple[complex, float]
 
     Halley's method, formed so that no argument overflows.
     """
-    log = np.log(b) + np.log(tau) - a * tau
+    product, lone = b * tau, np.log(b)
+    usual = 1e-290 < abs(product.real) + abs(product.imag) < 1e290 and 1e-290 < abs(b.real) + abs(b.imag) < 1e290
+    # One logarithm: at a double root, b tau e^(-a tau) = -1/e, a rounding moves the root by its square root.
+    log = (np.log(product) if usual else lone + np.log(tau)) - a * tau
     log -= complex(0.0, 2.0 * np.pi * np.ceil((log.imag - np.pi) / (2.0 * np.pi)))
     z = a + _first_guess(log, k) / tau
     root, best, gap_there = z, np.inf, 0.0j
     for _ in range(40):
-        past = b * np.exp(-z * tau)
+        past = b * np.exp(-z * tau) if usual else np.exp(lone - z * tau)
         gap = z - a - past
         error = (abs(gap.real) + abs(gap.imag)) / (abs(z.real) + abs(z.imag) + abs(past.real) + abs(past.imag))
         if error < best:

@@ -175,6 +175,13 @@ def test_double_roots(part: float) -> None:
         assert abs(roots[0, 2] - complex(-3.0888430156130438, 7.461489285654254)) < 1e-2
 
 
+def test_a_double_root_at_zero_is_zero() -> None:
+    """z = (1 - e^(-z tau))/tau: a rounding of b tau would move its root by 1e-8, to either side."""
+    tau = np.linspace(1e-3, 5.0, 2000)
+    roots, _, certain = rightmost_roots(1 / tau[:, None, None], -1 / tau[:, None, None, None], tau[:, None])
+    assert certain.all() and not roots.any()
+
+
 def test_multiple_roots_of_equal_flows_are_repeated() -> None:
     """n equal flows whose differences obey one scalar equation: its roots occur n - 1 times."""
     n, rho, a = 4, 0.3, 0.9

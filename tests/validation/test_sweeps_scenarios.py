@@ -28,7 +28,7 @@ from tcpdynamics.validation.packet import (
     simulate,
     sweep_scenarios,
 )
-from tcpdynamics.validation.packet.measures import MEASURES, measure
+from tcpdynamics.validation.packet.measures import MEASURES, OF_GROUPS, measure
 from tcpdynamics.validation.packet.scenario.changes import changed, keys_of, unit_of
 from tcpdynamics.validation.packet.sweeps import with_intervals
 from tcpdynamics.validation.statistics import mean_interval
@@ -60,6 +60,19 @@ def test_each_replication_is_the_simulation_of_its_values_and_seed():
     expected = mean_interval(result.loss_rate.drop_vars("seed"), fraction=True)
     assert np.array_equal(result.loss_rate_low.values, expected["low"].values)
     assert result.goodput_bits_mean.attrs["units"] == "bit/s"
+
+
+def test_measures_do_not_depend_on_the_block():
+    groups = (Flows(4, rtt=0.05), Flows(9, rtt=0.1))
+    scenario = Scenario(groups, Bottleneck(2e6, 20), duration=6.0, warm_up=1.0, slice=1.0)
+    swept = sweep_scenarios(scenario, {"bottleneck.buffer": np.arange(5, 45)}, 3)
+    for replication, seed in enumerate(swept.seed.values):
+        for buffer in (5, 6, 7, 43, 44):
+            values = {"bottleneck.buffer": buffer}
+            single = measure(simulate(changed(scenario, values), int(seed)))
+            point = swept.sel(values).isel(replication=replication)
+            for name, value in single.items():
+                assert np.array_equal(point[name].values, value, equal_nan=True), name
 
 
 def test_rates_vary_as_their_slices_say():

@@ -155,7 +155,8 @@ def _by_group(values: Any, groups: Any, total: int) -> Any:
 
 
 def _mean(values: Any) -> Any:
-    """Of those that are finite, along the last axis."""
+    """Of those that are finite, along the last axis, in the order of one run's sums."""
+    values = np.ascontiguousarray(values)
     finite = np.isfinite(values)
     if values.size and finite.all():
         return values.mean(-1)
