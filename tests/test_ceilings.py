@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("models", "solvers", "validation", "apps", "paper_figures")
 
 #: Lines of Python in the package, and of the tests.
-LINES, LINES_OF_TESTS = 97_120, 53_061
+LINES, LINES_OF_TESTS = 97_124, 53_081
 #: Assignments to names that do not name the thing.
 UNNAMED = 240
 WORDS = {

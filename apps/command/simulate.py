@@ -78,7 +78,7 @@ def complete_scenario(ctx: click.Context, param: click.Parameter, incomplete: st
 @click.option(
     "--processes",
     type=click.IntRange(1, 1024),
-    help="Of a sweep: processes that share the work.  [default: threads, one per processor]",
+    help="Of a sweep: processes that share the work.  [default: threads, one per processor, or one for short runs]",
 )
 @click.option("--json", "in_json", is_flag=True, help="Print JSON instead of a summary.")
 @click.option("--verbose", is_flag=True, help="With the summary, every setting and rule of what was run.")

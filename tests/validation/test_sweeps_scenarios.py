@@ -28,7 +28,7 @@ from tcpdynamics.validation.packet import (
     simulate,
     sweep_scenarios,
 )
-from tcpdynamics.validation.packet.measures import MEASURES, OF_GROUPS, measure
+from tcpdynamics.validation.packet.measures import MEASURES, measure
 from tcpdynamics.validation.packet.scenario.changes import changed, keys_of, unit_of
 from tcpdynamics.validation.packet.sweeps import with_intervals
 from tcpdynamics.validation.statistics import mean_interval
