@@ -334,4 +334,4 @@ def zeroed(n: int, dtype: Any) -> Any:
 
     The interpreted kernel has attributes by views of its own. As plain words first: NumPy clears records by fields.
     """
-    return np.zeros(n * dtype.itemsize, np.uint8).view(dtype)
+    return np.zeros(n * dtype.itemsize, np.uint8).view(dtype) if dtype.itemsize else np.zeros(n, dtype)
